@@ -226,6 +226,12 @@ enum {
     /* this rank contributes zeros: it counts in N, but its x is not read. Only for the route allgather with the fold
        mean or sum, without CG_AGREE_SCALES */
     CG_ABSTAIN = 2,
+    /* a closing round, in which every rank tells all others whether it has succeeded, before anything is written: all
+       ranks succeed or none does, unless a message of that round is lost */
+    CG_CONFIRM = 4,
+    /* ranks abstain often: a packet of nothing then is a header, and takes a verdict of 24 bytes per rank before the
+       packets. Without this flag it is padded to the length of the others, if that follows from n */
+    CG_MAY_ABSTAIN = 8,
     /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased */
     CG_FEEDS_BACK = 32
 };
@@ -253,7 +259,7 @@ typedef struct cg_exchange_desc {
     /* Low-rank: cols * r floats, zeros before the first step; the next power iteration starts from them */
     float *warm;
     const cg_extra *side; /* aux, scales, support and codecs for op; NULL: none */
-    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN, CG_FEEDS_BACK */
+    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN, CG_CONFIRM, CG_MAY_ABSTAIN, CG_FEEDS_BACK */
     float *into;          /* n floats that receive the result; NULL: x receives it */
     /* n floats that overlap neither x nor into, or NULL. If given, the exchange ends with a step of SGD,
        model -= rate * result, instead of writing a result, and may use into (or x) as scratch. A sum of sparse f32
@@ -393,7 +399,7 @@ struct cg_exchange_state {
         int root;               /* the leader; CG_LEADER_BY_SCORE: set again by cg_records_check_ */
         cg_op back;             /* operator of sums that are encoded again */
         int exact;              /* sums of packets are packets (cg_reduce) and lose nothing */
-        int op_len_fixed;       /* the length of a packet of desc.op follows from n: no preamble */
+        int op_len_fixed;       /* the length of a packet of desc.op follows from n, and is cg_bound_with */
         int reduced_len_fixed;  /* the same of a reduced packet */
         int is_matrix;          /* desc.op is of matrices */
         int has_pairs;          /* desc.op has packets of (index, f32 value) pairs, without a code */
@@ -408,10 +414,10 @@ struct cg_exchange_state {
 
     /* the first round, and what follows from the records of all ranks */
     struct {
-        uint8_t record[64];  /* this rank's (CG_RECORD_BYTES_); by cg_record_put_ */
-        uint8_t *records;    /* [mem] everybody's, in rank order; or in fallback */
-        uint8_t *gathered;   /* [mem] where the allgather of records leaves them; or in fallback */
-        int have_records;    /* records are here already: cg_batch_exchange_ has moved those of all layers together */
+        uint8_t record[64]; /* this rank's (CG_RECORD_BYTES_); by cg_record_put_ */
+        uint8_t *records;   /* [mem] everybody's, in rank order; or in fallback */
+        uint8_t *gathered;  /* [mem] where the allgather of records leaves them; or in fallback */
+        int in_batch; /* one of many layers: cg_batch_exchange_ moves the records, a verdict and the closing of all */
         double weight_sum;   /* of all ranks; by cg_records_check_ */
         float result_factor; /* what the reduced packet is multiplied by when decoded; by cg_records_check_ */
         float bounce[256];   /* mem.bounce during the opening, which also works without the caller's mem */
@@ -448,14 +454,14 @@ struct cg_exchange_state {
         int to, from; /* < 0: none */
     } hop;
 
-    /* length and status, sent before a packet whose length is not known */
+    /* notes of CG_NOTE_BYTES_, by cg_note_put_: preambles, their receipts, verdicts */
     struct {
-        uint8_t out[16]; /* this rank's (CG_PREAMBLE_BYTES_), by cg_preamble_put_; broadcast: the root's */
-        uint8_t in[16];  /* of hop.from */
-        /* [mem] everybody's; also N x N tables of u64 (scatter, region), and this rank's row behind them */
+        uint8_t out[24];                         /* this rank's */
+        uint8_t in[24];                          /* of hop.from, or of the root of a broadcast */
+        uint8_t receipt_out[24], receipt_in[24]; /* to hop.from, and of hop.to */
+        /* [mem] everybody's; scatter, region: each behind a table of N u64, and this rank's behind all of them */
         uint8_t *all;
-        uint32_t digest; /* region: hash of what ranks have counted together, equal in every preamble; otherwise 0 */
-    } preamble;
+    } note;
 
     /* grad as packets, stripe by stripe; by cg_stripes_compress_ */
     struct {
@@ -577,8 +583,8 @@ struct cg_exchange_state {
    A stripe is the part of the gradient that has a packet of its own: one for every rank on the routes ring and scatter,
    the whole vector otherwise. */
 
-enum { CG_RECORD_BYTES_ = 64, CG_PREAMBLE_BYTES_ = 16, CG_FALLBACK_RANKS_ = 16 };
-enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_DONE_ };
+enum { CG_RECORD_BYTES_ = 64, CG_NOTE_BYTES_ = 24, CG_COUNT_BYTES_ = 1024, CG_FALLBACK_RANKS_ = 16 };
+enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_CLOSING_, CG_PHASE_DONE_ };
 typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
 /* Bytes that cg_exchange takes from the start of mem for its state. */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
@@ -717,8 +723,9 @@ static void cg_collective_begin_(
     c->root = root;
 }
 /* Gathers `mine` of every rank, sizes[rank] bytes each, which all ranks know. buf has room for N times the largest
-   size, and so many bytes can be read at mine. Both, and sizes, must stay until cg_gathered_ has been asked. */
-static void cg_allgather_begin_(cg_ex_ *ex, const void *mine, const uint64_t *sizes, void *buf) {
+   size, and mine for the largest: what stands behind its own bytes may be sent, and is zeroed then. Both, and sizes,
+   must stay until cg_gathered_ has been asked. */
+static void cg_allgather_begin_(cg_ex_ *ex, uint8_t *mine, const uint64_t *sizes, void *buf) {
     const cg_transport *t = &ex->transport;
     uint64_t longest = 0, all = 0;
     uint32_t via = cg_via_fallback_(t);
@@ -727,15 +734,17 @@ static void cg_allgather_begin_(cg_ex_ *ex, const void *mine, const uint64_t *si
         all += sizes[q];
     }
     /* the allgather callback moves N times the largest size: too much where sizes differ widely */
-    if (t->allgather && (via == CG_VIA_ALLGATHER_ || longest * cg_ranks_(ex) <= all + all / 4))
+    if (t->allgather && (via == CG_VIA_ALLGATHER_ || longest * cg_ranks_(ex) <= all + all / 4)) {
         via = CG_VIA_OWN_CALLBACK_;
+        if (t->size > 1) memset(mine + (size_t)sizes[t->rank], 0, (size_t)(longest - sizes[t->rank]));
+    }
     cg_collective_begin_(
         ex, CG_COLL_ALLGATHER_, via, mine, buf, all == longest * cg_ranks_(ex) ? (size_t)longest : 0, 0);
     ex->collective.sizes = sizes;
     ex->collective.longest = longest;
 }
 /* The same for `each` bytes from every rank; overwrites ex->mem.sizes. */
-static void cg_allgather_equal_begin_(cg_ex_ *ex, const uint8_t *mine, uint64_t each, uint8_t *all) {
+static void cg_allgather_equal_begin_(cg_ex_ *ex, uint8_t *mine, uint64_t each, uint8_t *all) {
     for (size_t q = 0; q < cg_ranks_(ex); q++) ex->mem.sizes[q] = each;
     cg_allgather_begin_(ex, mine, ex->mem.sizes, all);
 }
@@ -820,8 +829,8 @@ static int cg_bytes_by_allreduce_step_(cg_ex_ *ex, cg_io *io, size_t own_begin, 
         if (c->kind == CG_COLL_BROADCAST_ && own_end > own_begin) {
             /* the root keeps its own bytes: it would not check a packet of its own again */
         } else if (!cg_floats_to_bytes_((const float *)(void *)ex->mem.bounce, c->buf + c->done, c->fragment)) {
-            /* no return: the others still call allreduce */
-            cg_ex_fail_(ex, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");
+            /* no sum: bytes that are no packet, record or note, and as floats NaN */
+            memset(c->buf + c->done, 0xff, c->fragment);
         }
         c->done += c->fragment;
     }
@@ -889,6 +898,7 @@ static int cg_broadcast_step_(cg_ex_ *ex, cg_io *io) {
         }
         if (c->done == c->bytes) return 0;
         c->fragment = cg_min_(c->bytes - c->done, ex->mem.bounce_bytes / cg_ranks_(ex));
+        if (me) memset(c->buf + c->done, 0, c->fragment); /* nobody reads what this rank sends */
         return cg_io_set_(
             io, CG_IO_ALLGATHER, c->buf + c->done, c->fragment, -1, ex->mem.bounce, cg_ranks_(ex) * c->fragment, -1);
     default: return cg_bytes_by_allreduce_step_(ex, io, 0, me ? 0 : c->bytes, c->bytes);
@@ -994,7 +1004,8 @@ static int cg_collective_next_(cg_ex_ *ex, cg_io *io) {
 /* src/exchange/routes.h */
 /* routes: which operator may take which route, and what follows from the choice
 
-   Offers   cg_ex_resolve_, predicates on operators and routes (cg_is_f32_, cg_has_back_, cg_carry_floats_, ...)
+   Offers   cg_ex_resolve_, predicates on operators and routes (cg_is_f32_, cg_has_back_, cg_carry_floats_,
+            cg_records_need_verdict_ ...)
    Needs    ranks, traits
    Touches  ex->plan; ex->status where a description is refused
    Other headers may use: cg_is_compressed_first_
@@ -1199,7 +1210,8 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     ex->plan.stripes = 1;
     ex->plan.route = ex->desc.route;
     if (ex->desc.route > CG_ROUTE_LINEAR || ex->desc.fold > CG_FOLD_CONTRIBUTORS ||
-        (ex->desc.flags & ~(uint32_t)(CG_AGREE_SCALES | CG_ABSTAIN | CG_FEEDS_BACK))) {
+        (ex->desc.flags &
+            ~(uint32_t)(CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK))) {
         cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "unknown route, fold or flag");
         return;
     }
@@ -1237,7 +1249,8 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     ex->plan.is_matrix = traits.shape.is_matrix;
     ex->plan.transformed_n = traits.shape.transformed_n;
     ex->plan.has_pairs = cg_is_sparse_f32_(op) && !op->code.arg && traits.shape.values_per_index == 1;
-    ex->plan.op_len_fixed = cg_has_fixed_len_(op, &traits);
+    ex->plan.op_len_fixed = cg_has_fixed_len_(op, &traits) &&
+        !(ex->plan.route == CG_ROUTE_ALLGATHER && (ex->desc.flags & CG_MAY_ABSTAIN));
     ex->plan.max_selected = op->select.id && !op->sample.id && !op->transform.id ? (size_t)traits.shape.max_selected
                                                                                  : 0;
     ex->plan.k = (size_t)traits.k;
@@ -1274,6 +1287,13 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
         (ex->plan.back.select.id == CG_SELECT_BINS || ex->plan.back.select.id == CG_SELECT_VARIANCE))
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
     if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, ex->transport.rank, why);
+}
+/* Do messages after the opening depend on what records of other ranks say, so that all must have seen all of them? By
+   lengths of packets, or by who is the leader. */
+static int cg_records_need_verdict_(const cg_ex_ *ex) {
+    const uint32_t route = ex->plan.route;
+    return (!ex->plan.op_len_fixed && (route == CG_ROUTE_ALLGATHER || route == CG_ROUTE_SERVER)) ||
+        (ex->desc.leader == CG_LEADER_BY_SCORE && (route == CG_ROUTE_SERVER || route == CG_ROUTE_SHARED));
 }
 /* Is grad compressed by cg_exchange_start, before the opening? Otherwise the route does that, or sends no packet of
    it. */
@@ -1427,7 +1447,8 @@ static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
     ex->region.bounds = (uint64_t *)(void *)cg_arena_take_(arena, 8 * (size + 1));
     ex->region.send_offset = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
     ex->region.ties = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
-    ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, 1024)); /* 256 counts of 4 bytes from every rank */
+    /* 256 counts of 4 bytes and a note from every rank */
+    ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, CG_COUNT_BYTES_ + CG_NOTE_BYTES_));
 }
 static void cg_mem_plan_linear_(cg_ex_ *ex, cg_arena_ *arena) {
     ex->reduced.packet = cg_arena_take_(arena, ex->plan.packet_room);
@@ -1472,7 +1493,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     bounce = cg_bounce_room_(ex);
     ex->mem.bounce = cg_arena_take_(&arena, bounce);
     ex->mem.bounce_bytes = (size_t)bounce;
-    ex->preamble.all = cg_arena_take_(&arena, cg_mul_sat_(size, CG_PREAMBLE_BYTES_ + (has_tables ? 8 * size : 0)));
+    ex->note.all = cg_arena_take_(&arena, cg_mul_sat_(size + 1, CG_NOTE_BYTES_ + (has_tables ? 8 * size : 0)));
     ex->own.offset = (uint64_t *)(void *)cg_arena_take_(&arena, 8 * (size + 1));
     ex->inputs.packet = (const void **)(void *)cg_arena_take_(&arena, size * sizeof(void *));
     ex->inputs.len = (size_t *)(void *)cg_arena_take_(&arena, size * sizeof(size_t));
@@ -1485,7 +1506,8 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
         for (int p = 0; p < ex->plan.stripes; p++)
             ex->scales.count = cg_add_sat_(ex->scales.count, cg_stripe_scale_count_(ex, p));
         ex->scales.max = (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, ex->scales.count));
-        ex->scales.all = cg_arena_take_(&arena, cg_mul_sat_(4 * (size + 1), ex->scales.count));
+        ex->scales.all = cg_arena_take_(
+            &arena, cg_mul_sat_(size + 1, cg_add_sat_(cg_mul_sat_(4, ex->scales.count), 4 + CG_NOTE_BYTES_)));
     }
     switch (ex->plan.route) {
     case CG_ROUTE_RING:
@@ -1519,15 +1541,16 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
 /* src/exchange/opening.h */
 /* opening: the first round, in which ranks find out whether they are about to do the same
 
-   Offers   cg_record_put_, cg_records_check_, hashes of operators and descriptions
+   Offers   cg_record_put_, cg_record_is_whole_, cg_records_check_, hashes of operators and descriptions
    Needs    ranks, routes, random (cg_shared_key_)
    Touches  ex->opening, ex->mem.sizes, ex->plan.root; ex->status where a rank differs
    Every rank sends a record of 64 bytes: magic, status, n, hash of the description, key of the tag, bytes of its
-   packets, weight, score, scale and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44, 48 and
-   56. */
+   packets, weight, score, scale, rank and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44,
+   48, 52 and 56. */
 
-#define CG_RECORD_MAGIC_ 0x31786763u  /* "cgx1" */
-#define CG_FAILURE_MAGIC_ 0x6f6e6763u /* "cgno" */
+#define CG_RECORD_MAGIC_ 0x32786763u    /* "cgx2" */
+#define CG_RECORD_MAGIC_01_ 0x31786763u /* "cgx1", of compgrad 0.1: as cgx2, but for a zero in place of the rank */
+#define CG_FAILURE_MAGIC_ 0x6f6e6763u   /* "cgno" */
 
 /* All fields of a stage but its value. */
 static uint64_t cg_stage_bits_(const cg_stage *s) {
@@ -1552,7 +1575,7 @@ static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     uint64_t h = cg_hash_op_((uint64_t)ex->transport.size, &d->op);
     h = cg_hash_op_(h, cg_has_back_(ex) ? d->back : &d->op);
     h = cg_mix64_(h ^
-        ((uint64_t)ex->plan.route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & CG_AGREE_SCALES) << 16 |
+        ((uint64_t)ex->plan.route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & ~(uint32_t)CG_ABSTAIN) << 16 |
             (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
     if (d->common) h = cg_mix64_(h ^ d->common);
     return cg_mix64_(h ^ ((uint64_t)cg_has_back_(ex) | (uint64_t)ex->plan.exact << 1));
@@ -1577,14 +1600,24 @@ static void cg_record_put_(cg_ex_ *ex, size_t bytes, float scale) {
     cg_put32_(r + 40, cg_as_bits_(ex->desc.weight != 0.0f && ex->status == CG_OK ? ex->desc.weight : 1.0f));
     cg_put32_(r + 44, cg_as_bits_(ex->status == CG_OK ? ex->desc.score : 0.0f));
     cg_put32_(r + 48, cg_as_bits_(scale));
+    cg_put32_(r + 52, (uint32_t)ex->transport.rank);
     cg_put64_(r + 56, cg_hash_bytes_(r, 56));
 }
-/* Compares a record with this rank's. max_bytes: the most that packets can have. */
+/* Has it arrived as that rank sent it? Records of other versions have no rank. */
+static int cg_record_is_whole_(const uint8_t *r, int rank) {
+    return cg_get64_(r + 56) == cg_hash_bytes_(r, 56) &&
+        (cg_get32_(r) != CG_RECORD_MAGIC_ || cg_get32_(r + 52) == (uint32_t)rank);
+}
+/* Compares a record that is whole with this rank's. max_bytes: the most that packets can have. */
 static void cg_record_check_(cg_ex_ *ex, const uint8_t *r, int rank, uint64_t max_bytes) {
     const uint8_t *mine = ex->opening.record;
     const uint32_t status = cg_get32_(r + 4);
-    if (cg_get32_(r) != CG_RECORD_MAGIC_ || cg_get64_(r + 56) != cg_hash_bytes_(r, 56))
-        cg_ex_fail_(ex, CG_E_CORRUPT, rank, "its opening record did not arrive intact");
+    if (cg_get32_(r) == CG_RECORD_MAGIC_01_)
+        cg_ex_fail_(ex, CG_E_VERSION, rank,
+            "it speaks cgx1, the exchange of compgrad 0.1, and this rank cgx2: give all ranks the same version");
+    else if (cg_get32_(r) != CG_RECORD_MAGIC_)
+        cg_ex_fail_(ex, CG_E_VERSION, rank,
+            "it speaks another version of the exchange, and this rank cgx2: give all ranks the same version");
     else if (status != CG_OK) cg_ex_fail_(ex, CG_E_PEER, rank, cg_status_str((cg_status)status));
     else if (cg_get64_(r + 8) != cg_get64_(mine + 8)) cg_ex_fail_(ex, CG_E_MISMATCH, rank, "it has another n");
     else if (cg_get64_(r + 24) != cg_get64_(mine + 24))
@@ -1592,29 +1625,36 @@ static void cg_record_check_(cg_ex_ *ex, const uint8_t *r, int rank, uint64_t ma
     else if (cg_get64_(r + 16) != cg_get64_(mine + 16))
         cg_ex_fail_(ex, CG_E_MISMATCH, rank,
             "it has another operator, route, fold, leader, flag, common state or number of ranks, or only one of you "
-            "has "
-            "weights");
-    else if (cg_get64_(r + 32) > max_bytes || !(cg_as_float_(cg_get32_(r + 40)) > 0.0f) ||
-        !cg_is_finite_(cg_as_float_(cg_get32_(r + 40))) || !cg_is_finite_(cg_as_float_(cg_get32_(r + 44))) ||
-        !cg_is_finite_(cg_as_float_(cg_get32_(r + 48))))
+            "has weights");
+    else if (cg_get64_(r + 32) > max_bytes || (ex->plan.op_len_fixed && cg_get64_(r + 32) != cg_get64_(mine + 32)) ||
+        !(cg_as_float_(cg_get32_(r + 40)) > 0.0f) || !cg_is_finite_(cg_as_float_(cg_get32_(r + 40))) ||
+        !cg_is_finite_(cg_as_float_(cg_get32_(r + 44))) || !cg_is_finite_(cg_as_float_(cg_get32_(r + 48))))
         cg_ex_fail_(ex, CG_E_CORRUPT, rank, "its opening record says what cannot be");
 }
-/* Checks opening.records, in rank order. All ranks have the same records, so that all go on or none does; which of two
-   that differ is blamed depends on the rank. Sets weight_sum, result_factor, mem.sizes (bytes of every rank's packets)
-   and, by score, the leader. */
-static void cg_records_check_(cg_ex_ *ex) {
+/* Checks opening.records, in rank order; which of two that differ is blamed depends on the rank. Returns 1 if this rank
+   has failed before, or a record that is whole says that the exchange is impossible: all ranks see that, and stop.
+   Returns 0 to go on, also where a record did not arrive whole: the others may not know that. ex has failed then, and
+   the record is replaced by this rank's own, so that lengths which follow from n, weights and scales are as good as
+   any. Sets weight_sum, result_factor and, by score, the leader. */
+static int cg_records_check_(cg_ex_ *ex) {
     const size_t size = cg_ranks_(ex);
     uint64_t max_bytes;
     float best_score = 0.0f;
-    if (ex->status != CG_OK) return;
+    if (ex->status != CG_OK) return 1;
     max_bytes = cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room);
-    ex->opening.weight_sum = 0.0;
     for (size_t q = 0; q < size; q++) {
         const uint8_t *r = ex->opening.records + q * CG_RECORD_BYTES_;
+        if (cg_record_is_whole_(r, (int)q)) cg_record_check_(ex, r, (int)q, max_bytes);
+        if (ex->status != CG_OK) return 1;
+    }
+    ex->opening.weight_sum = 0.0;
+    for (size_t q = 0; q < size; q++) {
+        uint8_t *r = ex->opening.records + q * CG_RECORD_BYTES_;
         float score;
-        cg_record_check_(ex, r, (int)q, max_bytes);
-        if (ex->status != CG_OK) return;
-        ex->mem.sizes[q] = cg_get64_(r + 32);
+        if (!cg_record_is_whole_(r, (int)q)) {
+            cg_ex_fail_(ex, CG_E_CORRUPT, (int)q, "its opening record did not arrive intact");
+            memcpy(r, ex->opening.record, CG_RECORD_BYTES_);
+        }
         ex->opening.weight_sum += (double)cg_as_float_(cg_get32_(r + 40));
         score = cg_as_float_(cg_get32_(r + 44));
         if (ex->desc.leader == CG_LEADER_BY_SCORE && (q == 0 || score > best_score)) {
@@ -1626,17 +1666,114 @@ static void cg_records_check_(cg_ex_ *ex) {
     if (cg_hops_reencode_(ex))
         ex->opening.result_factor = ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ex->opening.weight_sum);
     if (ex->desc.fold == CG_FOLD_VOTE) ex->opening.result_factor = 1.0f;
+    return 0;
+}
+/* mem.sizes = bytes of every rank's packets, from the records. */
+static void cg_record_sizes_(cg_ex_ *ex) {
+    for (size_t q = 0; q < cg_ranks_(ex); q++)
+        ex->mem.sizes[q] = cg_get64_(ex->opening.records + q * CG_RECORD_BYTES_ + 32);
+}
+
+/* src/exchange/notes.h */
+/* notes: what ranks tell each other beside packets, and how all of them learn of a failure
+
+   Offers   cg_note_put_, cg_note_get_, verdicts (cg_verdict_begin_, cg_verdict_read_,
+            cg_verdict_hear_)
+   Needs    collectives, opening (records and hashes)
+   Touches  ex->note, ex->mem.sizes; ex->status where a note did not arrive whole, or tells of a failure
+   A note has 24 bytes: a number u64, the status u32 of its sender, the rank u32 that the sender blames, and a hash u64
+   of these, of the table that stands before the note (scales, lengths, bounds, counts: a multiple of 8 bytes, or none),
+   of its sender, and of the round and the exchange that it belongs to. So a note that is damaged, or is another one, is
+   not taken for this one.
+
+   One damaged message may neither let a rank wait nor pass for another one. So the length of a message follows from n
+   and N, or from records or notes of which every rank has told all others that they arrived whole. That is a verdict:
+   an allgather of notes with the status of every rank. Ranks stop only where all see the same reason, after the opening
+   (cg_records_check_) and after a verdict; otherwise a rank that has failed takes part, with a failure in place of what
+   it would have sent. A verdict that is not whole counts as a yes: if one message is damaged, and that is the one, then
+   all that it would speak of is whole. */
+
+/* Rounds that notes belong to; some are followed by a verdict. CG_ROUND_COUNTS_ plus 0 to 3: byte of the threshold. */
+enum {
+    CG_ROUND_OPENING_ = 1,
+    CG_ROUND_SCALES_,
+    CG_ROUND_BOUNDS_,
+    CG_ROUND_LENGTHS_,
+    CG_ROUND_HOP_,
+    CG_ROUND_RECEIPT_,
+    CG_ROUND_REDUCED_,
+    CG_ROUND_CLOSING_,
+    CG_ROUND_COUNTS_ = 16,
+    CG_ROUND_VERDICT_ = 32
+};
+
+static uint64_t cg_note_hash_(const cg_ex_ *ex, const uint8_t *p, size_t table_bytes, uint32_t round, int sender) {
+    uint64_t h = cg_hash_bytes_(p, table_bytes + 16);
+    h = cg_mix64_(h ^ cg_get64_(ex->opening.record + 16)); /* what all ranks have agreed on */
+    h = cg_mix64_(h ^ cg_get64_(ex->opening.record + 24));
+    return cg_mix64_(h ^ ((uint64_t)round << 32 | (uint32_t)sender));
+}
+/* The note behind a table at p. status, blamed: what it tells, 0 and anything if all is well. */
+static void cg_note_write_(const cg_ex_ *ex, uint8_t *p, size_t table_bytes, uint64_t number, cg_status status,
+    uint32_t blamed, uint32_t round) {
+    cg_put64_(p + table_bytes, number);
+    cg_put32_(p + table_bytes + 8, (uint32_t)status);
+    cg_put32_(p + table_bytes + 12, status == CG_OK ? 0 : blamed);
+    cg_put64_(p + table_bytes + 16, cg_note_hash_(ex, p, table_bytes, round, ex->transport.rank));
+}
+/* The same with this rank's status. If it has failed, number is 0 and the table is zeros. */
+static void cg_note_put_(const cg_ex_ *ex, uint8_t *p, size_t table_bytes, uint64_t number, uint32_t round) {
+    const int failed = ex->status != CG_OK;
+    if (failed) memset(p, 0, table_bytes);
+    cg_note_write_(ex, p, table_bytes, failed ? 0 : number, ex->status,
+        (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank), round);
+}
+static int cg_note_is_whole_(const cg_ex_ *ex, const uint8_t *p, size_t table_bytes, uint32_t round, int from) {
+    return cg_get64_(p + table_bytes + 16) == cg_note_hash_(ex, p, table_bytes, round, from);
+}
+/* Fails ex if the note, which is whole, tells of a failure. */
+static void cg_note_hear_(cg_ex_ *ex, const uint8_t *p, size_t table_bytes, int from) {
+    const uint32_t status = cg_get32_(p + table_bytes + 8), blamed = cg_get32_(p + table_bytes + 12);
+    if (status != CG_OK)
+        cg_ex_fail_(ex, CG_E_PEER, blamed < (uint32_t)ex->transport.size ? (int)blamed : from,
+            cg_status_str((cg_status)status));
+}
+/* Returns 1 if the note of rank `from` is whole. Fails ex if it is not, or tells of a failure. */
+static int cg_note_get_(cg_ex_ *ex, const uint8_t *p, size_t table_bytes, uint32_t round, int from) {
+    if (!cg_note_is_whole_(ex, p, table_bytes, round, from)) {
+        cg_ex_fail_(ex, CG_E_CORRUPT, from, "its note did not arrive intact");
+        return 0;
+    }
+    cg_note_hear_(ex, p, table_bytes, from);
+    return 1;
+}
+static uint64_t cg_note_number_(const uint8_t *p) { return cg_get64_(p); }
+
+/* The status of every rank to all ranks; overwrites mem.sizes. */
+static void cg_verdict_begin_(cg_ex_ *ex, uint32_t round) {
+    cg_note_put_(ex, ex->note.out, 0, 0, round | CG_ROUND_VERDICT_);
+    cg_allgather_equal_begin_(ex, ex->note.out, CG_NOTE_BYTES_, ex->note.all);
+}
+/* Fails ex if the note of rank q says so. */
+static void cg_verdict_hear_(cg_ex_ *ex, const uint8_t *note, uint32_t round, int q) {
+    if (cg_note_is_whole_(ex, note, 0, round | CG_ROUND_VERDICT_, q)) cg_note_hear_(ex, note, 0, q);
+}
+/* Returns CG_OK, or a status that is another than CG_OK on all ranks. */
+static cg_status cg_verdict_read_(cg_ex_ *ex, uint32_t round) {
+    for (int q = 0; q < ex->transport.size; q++) cg_verdict_hear_(ex, cg_gathered_(ex, (size_t)q), round, q);
+    return ex->status;
 }
 
 /* src/exchange/packets.h */
 /* packets: this rank's gradient as packets, and whether packets of others are what they should be
 
-   Offers   cg_stripes_compress_, cg_own_packet_, cg_accept_, cg_ex_decode_, cg_ex_compress_, preambles, agreed scales
-   Needs    ranks, opening, memory, core's compress, decode, traits and sparse
+   Offers   cg_stripes_compress_, cg_own_packet_, cg_accept_, cg_failure_put_, cg_ex_decode_, cg_ex_compress_, agreed
+            scales
+   Needs    ranks, opening, notes, memory, core's compress, decode, traits and sparse
    Touches  ex->own, ex->scales, ex->mem.scratch; ex->status where a packet is refused
    Other headers may use: cg_empty_packet_put_, cg_same_op_
-   A failed rank sends a failure packet ("cgno", status, rank to blame) or a preamble with its status in place of a
-   packet, so that nobody waits for it. */
+   A failed rank sends a failure packet ("cgno", status, rank to blame) in place of a packet whose length follows from
+   n, so that nobody waits for it. */
 
 /* desc.side as far as decoding needs it. */
 static cg_extra cg_decode_extra_(const cg_ex_ *ex) {
@@ -1723,26 +1860,15 @@ static void cg_failure_put_(const cg_ex_ *ex, uint8_t *p, size_t len) {
     cg_put32_(p + 4, (uint32_t)ex->status);
     cg_put32_(p + 8, (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
 }
-/* 16 bytes: length of the packet that follows, status, and preamble.digest or, of a failed rank, whom it blames. */
-static void cg_preamble_put_(const cg_ex_ *ex, uint8_t *preamble, size_t len) {
-    cg_put64_(preamble, ex->status == CG_OK ? len : 0);
-    cg_put32_(preamble + 8, (uint32_t)ex->status);
-    cg_put32_(preamble + 12,
-        ex->status == CG_OK ? ex->preamble.digest
-                            : (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
-}
-/* Length of the packet that rank `from` announces; 0, and ex fails, if it has failed, announces more than cap bytes
-   or has another digest. In the last case the length is returned: the packet is on its way. */
-static size_t cg_preamble_get_(cg_ex_ *ex, const uint8_t *preamble, size_t cap, int from) {
-    const uint64_t len = cg_get64_(preamble);
-    const uint32_t who = cg_get32_(preamble + 12);
-    if (cg_get32_(preamble + 8))
-        cg_ex_fail_(ex, CG_E_PEER, who < (uint32_t)ex->transport.size ? (int)who : from,
-            cg_status_str((cg_status)cg_get32_(preamble + 8)));
-    else if (len > cap) cg_ex_fail_(ex, CG_E_CORRUPT, from, "it announces a packet that is too long");
-    else if (who != ex->preamble.digest)
-        cg_ex_fail_(ex, CG_E_CORRUPT, from, "it counted otherwise: a count did not arrive intact");
-    return cg_get32_(preamble + 8) || len > cap ? 0 : (size_t)len;
+/* If this rank has failed: failures in place of its packets, whose lengths follow from n. */
+static void cg_own_failure_put_(cg_ex_ *ex) {
+    if (ex->status == CG_OK) return;
+    ex->own.offset[0] = 0;
+    for (int p = 0; p < ex->plan.stripes; p++) {
+        const size_t len = cg_bound_with(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, p));
+        cg_failure_put_(ex, ex->own.packets + (size_t)ex->own.offset[p], len);
+        ex->own.offset[p + 1] = ex->own.offset[p] + len;
+    }
 }
 /* As cg_compress_with, in the exchange's scratch. */
 static cg_status cg_ex_compress_(const cg_ex_ *ex, const cg_op *op, const cg_tag *tag, const cg_extra *side,
@@ -1761,7 +1887,11 @@ static void cg_stripes_compress_(cg_ex_ *ex) {
     side.report = &report;
     if (ex->desc.flags & CG_ABSTAIN) {
         const cg_tag tag = cg_stripe_tag_(ex, 0, 0);
-        ex->own.offset[1] = cg_empty_packet_put_(&tag, ex->n, ex->own.packets);
+        ex->contrib.len = cg_empty_packet_put_(&tag, ex->n, ex->own.packets);
+        ex->own.offset[1] = ex->contrib.len;
+        if (!ex->plan.op_len_fixed) return;
+        ex->own.offset[1] = ex->plan.packet_room; /* zeros up to the length that the others expect */
+        memset(ex->own.packets + ex->contrib.len, 0, ex->plan.packet_room - ex->contrib.len);
         return;
     }
     for (int p = 0; p < ex->plan.stripes && ex->status == CG_OK; p++) {
@@ -1796,17 +1926,25 @@ static void cg_grad_check_finite_(cg_ex_ *ex) {
             return;
         }
 }
-/* Scales of all stripes to out; they stand first in a packet, as f32. */
-static void cg_scales_collect_(const cg_ex_ *ex, uint8_t *out) {
+/* Bytes of the table of scales: with the note behind it, what every rank sends. */
+static size_t cg_scale_table_bytes_(const cg_ex_ *ex) { return (4 * (size_t)ex->scales.count + 7) & ~(size_t)7; }
+/* Scales of all stripes to scales.all, with a note; they stand first in a packet, as f32. */
+static void cg_scales_collect_(cg_ex_ *ex) {
+    uint8_t *out = ex->scales.all;
+    memset(out, 0, cg_scale_table_bytes_(ex));
     for (int p = 0; p < ex->plan.stripes; p++) {
         const size_t bytes = 4 * (size_t)cg_stripe_scale_count_(ex, p);
         memcpy(out, cg_own_packet_(ex, p) + CG_HEADER_BYTES, bytes);
         out += bytes;
     }
+    cg_note_put_(ex, ex->scales.all, cg_scale_table_bytes_(ex), ex->scales.count, CG_ROUND_SCALES_);
 }
 /* Takes the maximum over ranks of every scale, from the records if there is one and otherwise from the last
    allgather, and compresses again with it. */
 static void cg_scales_agree_(cg_ex_ *ex) {
+    for (int q = 0; ex->scales.count > 1 && q < ex->transport.size; q++)
+        cg_note_get_(ex, cg_gathered_(ex, (size_t)q), cg_scale_table_bytes_(ex), CG_ROUND_SCALES_, q);
+    if (ex->status != CG_OK) return;
     for (size_t i = 0; i < (size_t)ex->scales.count; i++) {
         float max_scale = 0.0f;
         for (size_t q = 0; q < cg_ranks_(ex); q++) {
@@ -1820,27 +1958,20 @@ static void cg_scales_agree_(cg_ex_ *ex) {
         ex->scales.max[i] = max_scale;
     }
     ex->scales.agreed = 1;
-    cg_stripes_compress_(ex);
-    if (ex->status == CG_OK) return;
-    ex->own.offset[0] = 0; /* the others expect packets: send failures */
-    for (int p = 0; p < ex->plan.stripes; p++) {
-        const size_t len = cg_bound(&ex->desc.op, cg_stripe_n_(ex, p));
-        cg_failure_put_(ex, ex->own.packets + (size_t)ex->own.offset[p], len);
-        ex->own.offset[p + 1] = ex->own.offset[p] + len;
-    }
+    if (ex->status == CG_OK) cg_stripes_compress_(ex);
 }
 
 /* src/exchange/coroutine.h */
 /* coroutine: routes as straight code that returns at every message and goes on where it waited
 
-   Offers   CG_CO_BEGIN_ ... CG_CO_END_, CG_CO_AWAIT_, CG_CO_HOP_, CG_CO_BROADCAST_, CG_CO_ALLGATHER_
-   Needs    collectives, packets
-   Touches  ex->co.line, ex->hop, ex->preamble, ex->inputs, ex->reduced.len, ex->mem.sizes
+   Offers   CG_CO_BEGIN_ ... CG_CO_END_, CG_CO_AWAIT_, CG_CO_VERDICT_, CG_CO_HOP_, CG_CO_BROADCAST_, CG_CO_ALLGATHER_
+   Needs    collectives, packets, notes
+   Touches  ex->co.line, ex->hop, ex->note, ex->inputs, ex->reduced.len, ex->mem.sizes
    A coroutine is a function of ex that returns CG_AGAIN while a collective is under way and is called again when that
    is complete. Locals do not outlast a wait, except those computed before CG_CO_BEGIN_, which are computed anew. */
 
 /* resume_line is where the coroutine goes on: 1, 2, 3 ... in the order of its text, not a line of the file. A macro
-   that moves a preamble and a packet waits for the first at resume_line and for the second at -resume_line. */
+   that moves a preamble and a packet waits for the packet at -resume_line, and in between at 100 + resume_line. */
 #define CG_CO_BEGIN_(ex)      \
   switch ((ex)->co.line) {    \
   default: return CG_E_STATE; \
@@ -1854,32 +1985,46 @@ static void cg_scales_agree_(cg_ex_ *ex) {
   } while (0)
 #define CG_CO_AWAIT_(ex, resume_line, begin_call) CG_CO_YIELD_(ex, begin_call, resume_line)
 #define CG_CO_END_ }
+/* Returns from the coroutine unless all ranks are well. */
+#define CG_CO_VERDICT_(ex, resume_line, round)                     \
+  do {                                                             \
+    CG_CO_YIELD_(ex, cg_verdict_begin_(ex, round), resume_line);   \
+    if (cg_verdict_read_(ex, round) != CG_OK) return (ex)->status; \
+  } while (0)
 /* One packet out and one in by sendrecv, then ex->hop.in_len is the length of what came. Preambles go before them
-   unless len_fixed: both lengths are known to both sides. */
+   unless len_fixed: both lengths are known to both sides. A preamble is answered by a receipt: if it did not arrive
+   whole, its packet is not sent. */
 #define CG_CO_HOP_(ex, resume_line, len_fixed, out, out_len, to, in, in_len, cap, from) \
   do {                                                                                  \
     cg_hop_set_(ex, out, out_len, to, in, in_len, cap, from);                           \
-    if (!(len_fixed)) CG_CO_YIELD_(ex, cg_hop_preamble_begin_(ex), resume_line);        \
+    if (!(len_fixed)) {                                                                 \
+      CG_CO_YIELD_(ex, cg_hop_preamble_begin_(ex), resume_line);                        \
+      CG_CO_YIELD_(ex, cg_hop_receipt_begin_(ex), 100 + (resume_line));                 \
+    }                                                                                   \
     CG_CO_YIELD_(ex, cg_hop_packet_begin_(ex, len_fixed), -(resume_line));              \
   } while (0)
-/* ex->reduced.packet and its length from rank `from` to everybody. fixed_len: its length, or 0: a preamble goes
-   before it. */
-#define CG_CO_BROADCAST_(ex, resume_line, fixed_len, from)                                                  \
-  do {                                                                                                      \
-    cg_preamble_put_(ex, (ex)->preamble.out, (ex)->reduced.len);                                            \
-    if (!(fixed_len))                                                                                       \
-      CG_CO_YIELD_(ex, cg_broadcast_begin_(ex, (ex)->preamble.out, CG_PREAMBLE_BYTES_, from), resume_line); \
-    CG_CO_YIELD_(ex, cg_broadcast_packet_begin_(ex, fixed_len, from), -(resume_line));                      \
+/* ex->reduced.packet and its length from rank `from` to everybody. fixed_len: its length, or 0: a preamble and a
+   verdict go before it. */
+#define CG_CO_BROADCAST_(ex, resume_line, fixed_len, from)                             \
+  do {                                                                                 \
+    if (!(fixed_len)) {                                                                \
+      CG_CO_YIELD_(ex, cg_broadcast_preamble_begin_(ex, from), resume_line);           \
+      cg_broadcast_preamble_read_(ex, from);                                           \
+      CG_CO_VERDICT_(ex, 100 + (resume_line), CG_ROUND_REDUCED_);                      \
+    }                                                                                  \
+    CG_CO_YIELD_(ex, cg_broadcast_packet_begin_(ex, fixed_len, from), -(resume_line)); \
   } while (0)
 /* Everybody's ex->reduced.packet to everybody, `into` as cg_allgather_begin_ has it; ex->inputs.len and ex->mem.sizes
-   become their lengths. len_fixed: all know them (cg_reduced_fixed_len_). */
-#define CG_CO_ALLGATHER_(ex, resume_line, len_fixed, into)                                                             \
-  do {                                                                                                                 \
-    cg_preamble_put_(ex, (ex)->preamble.out, (ex)->reduced.len);                                                       \
-    if (!(len_fixed))                                                                                                  \
-      CG_CO_YIELD_(                                                                                                    \
-          ex, cg_allgather_equal_begin_(ex, (ex)->preamble.out, CG_PREAMBLE_BYTES_, (ex)->preamble.all), resume_line); \
-    CG_CO_YIELD_(ex, cg_allgather_packets_begin_(ex, len_fixed, into), -(resume_line));                                \
+   become their lengths. len_fixed: all know them (cg_reduced_fixed_len_); otherwise preambles and a verdict go
+   before. */
+#define CG_CO_ALLGATHER_(ex, resume_line, len_fixed, into)                              \
+  do {                                                                                  \
+    if (!(len_fixed)) {                                                                 \
+      CG_CO_YIELD_(ex, cg_allgather_preambles_begin_(ex), resume_line);                 \
+      cg_allgather_preambles_read_(ex);                                                 \
+      CG_CO_VERDICT_(ex, 100 + (resume_line), CG_ROUND_REDUCED_);                       \
+    }                                                                                   \
+    CG_CO_YIELD_(ex, cg_allgather_packets_begin_(ex, len_fixed, into), -(resume_line)); \
   } while (0)
 
 static void cg_hop_set_(
@@ -1892,30 +2037,70 @@ static void cg_hop_set_(
     ex->hop.in_cap = cap;
     ex->hop.from = from;
 }
-static void cg_hop_preamble_begin_(cg_ex_ *ex) {
-    cg_preamble_put_(ex, ex->preamble.out, ex->hop.out_len);
-    cg_sendrecv_begin_(
-        ex, ex->preamble.out, CG_PREAMBLE_BYTES_, ex->hop.to, ex->preamble.in, CG_PREAMBLE_BYTES_, ex->hop.from);
+/* A rank sends one packet of a stripe, so that its preambles differ by co.i if at all. */
+static uint32_t cg_hop_round_(const cg_ex_ *ex, uint32_t round) {
+    return ex->plan.stripes > 1 ? round | (uint32_t)ex->co.i << 8 : round;
 }
-/* len_fixed: a failed rank sends a failure packet, from partial.buf[0], which has room for it. */
+static void cg_hop_preamble_begin_(cg_ex_ *ex) {
+    if (ex->status != CG_OK) ex->hop.out_len = 0;
+    cg_note_put_(ex, ex->note.out, 0, ex->hop.out_len, cg_hop_round_(ex, CG_ROUND_HOP_));
+    cg_sendrecv_begin_(ex, ex->note.out, CG_NOTE_BYTES_, ex->hop.to, ex->note.in, CG_NOTE_BYTES_, ex->hop.from);
+}
+/* Reads the preamble of hop.from and answers it. */
+static void cg_hop_receipt_begin_(cg_ex_ *ex) {
+    int whole = 1;
+    ex->hop.in_len = 0;
+    if (ex->hop.from >= 0) {
+        whole = cg_note_get_(ex, ex->note.in, 0, cg_hop_round_(ex, CG_ROUND_HOP_), ex->hop.from) &&
+            cg_note_number_(ex->note.in) <= ex->hop.in_cap;
+        if (whole) ex->hop.in_len = (size_t)cg_note_number_(ex->note.in);
+    }
+    cg_note_write_(ex, ex->note.receipt_out, 0, (uint64_t)whole, CG_OK, 0, cg_hop_round_(ex, CG_ROUND_RECEIPT_));
+    cg_sendrecv_begin_(
+        ex, ex->note.receipt_out, CG_NOTE_BYTES_, ex->hop.from, ex->note.receipt_in, CG_NOTE_BYTES_, ex->hop.to);
+}
+/* len_fixed: a failed rank sends a failure packet, from partial.buf[0], which has room for it. Otherwise a packet is
+   sent as announced, whatever this rank has found out since, unless the receipt says that its preamble was lost. */
 static void cg_hop_packet_begin_(cg_ex_ *ex, int len_fixed) {
     if (len_fixed) {
         if (ex->status != CG_OK) ex->hop.out = ex->partial.buf[0];
         if (ex->hop.to >= 0) cg_failure_put_(ex, ex->partial.buf[0], ex->hop.out_len);
-    } else { /* what the preamble announced must be sent, whatever this rank has found out since */
-        ex->hop.out_len = (size_t)cg_get64_(ex->preamble.out);
-        ex->hop.in_len = ex->hop.from < 0 ? 0 : cg_preamble_get_(ex, ex->preamble.in, ex->hop.in_cap, ex->hop.from);
+    } else if (ex->hop.to >= 0 && !cg_note_number_(ex->note.receipt_in) &&
+        cg_note_is_whole_(ex, ex->note.receipt_in, 0, cg_hop_round_(ex, CG_ROUND_RECEIPT_), ex->hop.to)) {
+        cg_ex_fail_(ex, CG_E_PEER, ex->hop.to, "a note of this rank did not arrive intact there");
+        ex->hop.out_len = 0;
     }
     cg_sendrecv_begin_(ex, ex->hop.out, ex->hop.out_len, ex->hop.to, ex->hop.in, ex->hop.in_len, ex->hop.from);
+}
+static void cg_broadcast_preamble_begin_(cg_ex_ *ex, int from) {
+    if (ex->transport.rank == from) cg_note_put_(ex, ex->note.in, 0, ex->reduced.len, CG_ROUND_REDUCED_);
+    cg_broadcast_begin_(ex, ex->note.in, CG_NOTE_BYTES_, from);
+}
+/* ex->reduced.len = length of the packet that rank `from` or q announces; ex fails if it has failed, or announces more
+   than reduced.cap bytes. */
+static size_t cg_preamble_read_(cg_ex_ *ex, const uint8_t *note, int from) {
+    if (!cg_note_get_(ex, note, 0, CG_ROUND_REDUCED_, from)) return 0;
+    if (cg_note_number_(note) <= ex->reduced.cap) return (size_t)cg_note_number_(note);
+    cg_ex_fail_(ex, CG_E_CORRUPT, from, "it announces a packet that is too long");
+    return 0;
+}
+static void cg_broadcast_preamble_read_(cg_ex_ *ex, int from) {
+    ex->reduced.len = cg_preamble_read_(ex, ex->note.in, from);
 }
 static void cg_broadcast_packet_begin_(cg_ex_ *ex, size_t fixed_len, int from) {
     if (fixed_len) {
         ex->reduced.len = fixed_len;
         if (ex->transport.rank == from) cg_failure_put_(ex, ex->reduced.packet, fixed_len);
-    } else {
-        ex->reduced.len = cg_preamble_get_(ex, ex->preamble.out, ex->reduced.cap, from);
     }
     cg_broadcast_begin_(ex, ex->reduced.packet, ex->reduced.len, from);
+}
+static void cg_allgather_preambles_begin_(cg_ex_ *ex) {
+    cg_note_put_(ex, ex->note.out, 0, ex->reduced.len, CG_ROUND_REDUCED_);
+    cg_allgather_equal_begin_(ex, ex->note.out, CG_NOTE_BYTES_, ex->note.all);
+}
+static void cg_allgather_preambles_read_(cg_ex_ *ex) {
+    for (int q = 0; q < ex->transport.size; q++)
+        ex->inputs.len[q] = cg_preamble_read_(ex, cg_gathered_(ex, (size_t)q), q);
 }
 /* The stripe whose sum a rank reduces, or has complete at the end of the ring. */
 static int cg_stripe_of_rank_(const cg_ex_ *ex, int rank) {
@@ -1928,11 +2113,10 @@ static size_t cg_reduced_fixed_len_(const cg_ex_ *ex, size_t n) {
     if (ex->plan.exact && !ex->desc.op.sample.id && !ex->desc.op.transform.id) return (size_t)cg_dense_bound_(n);
     return cg_bound(ex->plan.exact ? &ex->desc.op : &ex->plan.back, n);
 }
-/* Not len_fixed: the last allgather was of the preambles. */
+/* Not len_fixed: ex->inputs.len has the lengths. */
 static void cg_allgather_packets_begin_(cg_ex_ *ex, int len_fixed, uint8_t *into) {
-    for (size_t q = 0; q < cg_ranks_(ex); q++)
-        ex->inputs.len[q] = len_fixed ? cg_reduced_fixed_len_(ex, cg_stripe_n_(ex, cg_stripe_of_rank_(ex, (int)q)))
-                                      : cg_preamble_get_(ex, cg_gathered_(ex, q), ex->reduced.cap, (int)q);
+    for (int q = 0; len_fixed && q < ex->transport.size; q++)
+        ex->inputs.len[q] = cg_reduced_fixed_len_(ex, cg_stripe_n_(ex, cg_stripe_of_rank_(ex, q)));
     for (size_t q = 0; q < cg_ranks_(ex); q++) ex->mem.sizes[q] = ex->inputs.len[q];
     if (len_fixed) cg_failure_put_(ex, ex->reduced.packet, ex->inputs.len[ex->transport.rank]);
     cg_allgather_begin_(ex, ex->reduced.packet, ex->mem.sizes, into);
@@ -1971,12 +2155,12 @@ static int cg_sparse_next_(cg_sparse_reader_ *r, uint64_t *index, float *value) 
     return 1;
 }
 /* Splits a sparse f32 packet of n values by magnitude: those above the threshold, and the first `ties` that equal it,
-   go to `kept` (reduced.cap bytes), the others, negated, to `dropped` (dropped_cap bytes), a packet of ex->n values
+   go to `kept` (reduced.cap bytes, with kept_tag), the others, negated, to `dropped` (dropped_cap bytes), a packet of ex->n values
    where index 0 of the split one is index_base. CG_E_CORRUPT: more than mem.list_cap values, which no honest rank
    sends. */
 CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, size_t len, size_t n,
-    uint32_t threshold_bits, uint64_t ties, uint8_t *kept, size_t *kept_len, uint8_t *dropped, size_t dropped_cap,
-    size_t index_base, size_t *dropped_len) {
+    uint32_t threshold_bits, uint64_t ties, cg_tag kept_tag, uint8_t *kept, size_t *kept_len, uint8_t *dropped,
+    size_t dropped_cap, size_t index_base, size_t *dropped_len) {
     cg_sparse_reader_ r;
     cg_list_ keep, drop;
     cg_info info;
@@ -1994,7 +2178,7 @@ CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, si
         if (magnitude_bits > threshold_bits || equal) cg_list_append_(&keep, index, value);
         else cg_list_append_(&drop, index + index_base, -value);
     }
-    s = cg_sparse_packet_put_(0.0f, &info.tag, n, &keep, kept, ex->reduced.cap, kept_len);
+    s = cg_sparse_packet_put_(0.0f, &kept_tag, n, &keep, kept, ex->reduced.cap, kept_len);
     if (s == CG_OK) s = cg_sparse_packet_put_(0.0f, &ex->desc.tag, ex->n, &drop, dropped, dropped_cap, dropped_len);
     return s;
 }
@@ -2009,14 +2193,14 @@ static cg_status cg_reduce_two_(
     lens[1] = b_len;
     return cg_reduce_(both, lens, 2, 0, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
 }
-/* report.used: what was sent less what this rank has dropped of sums. */
-static cg_status cg_contribution_less_dropped_(cg_ex_ *ex) {
+/* report.used: what was sent less what this rank has dropped of sums. Does nothing if ex has failed. */
+static void cg_contribution_less_dropped_(cg_ex_ *ex) {
     cg_status s;
-    if (!ex->dropped.any) return CG_OK;
+    if (!ex->dropped.any || ex->status != CG_OK) return;
     s = cg_reduce_two_(ex, ex->own.packets, (size_t)ex->own.offset[1], ex->dropped.buf[ex->dropped.flip],
         ex->dropped.len, ex->contrib.packets, ex->contrib.cap, &ex->contrib.len);
     ex->report.used = ex->contrib.packets;
-    return s;
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }
 
 /* src/exchange/accumulate.h */
@@ -2111,7 +2295,7 @@ static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const c
 /* src/exchange/allgather.h */
 /* allgather: the route on which every rank gets all packets and adds them up itself
 
-   Offers   cg_route_allgather_, cg_sum_check_saturated_
+   Offers   cg_route_allgather_, cg_write_allgather_, cg_sum_check_saturated_
    Needs    coroutine, accumulate, lists, core's sparse and reduce
    Touches  ex->inputs, ex->reduced, ex->mem.inbox, ex->mem.contributors, ex->result or desc.model
    Sparse f32 packets are read side by side, so that the sum is put together in the L1 cache and written to memory once,
@@ -2148,7 +2332,7 @@ CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32
     }
     return CG_OK;
 }
-/* The sum of ex->inputs, each value divided by the number of ranks that sent one there, into ex->result. */
+/* reduced.packet = the sum of ex->inputs, each value divided by the number of ranks that sent one there. */
 CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
     const uint32_t *counts = ex->mem.contributors;
     uint8_t *values = ex->reduced.packet + CG_HEADER_BYTES;
@@ -2162,7 +2346,7 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
     for (size_t i = 0; i < (size_t)sum.k; i++)
         cg_put32_(values + 4 * i, cg_as_bits_(cg_as_float_(cg_get32_(values + 4 * i)) / (float)counts[i]));
     ex->reduced.len = cg_packet_seal_(&sum, ex->reduced.packet);
-    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
+    return CG_OK;
 }
 /* Adds alpha times the pairs with indices in [base, end) to chunk, from where the reader stands; first: puts them
    there. touched: gets a bit for every index, or NULL; model, if touched is given, is prefetched where it will be
@@ -2240,31 +2424,45 @@ static cg_status cg_inputs_sum_(cg_ex_ *ex, float *y, size_t n) {
     cg_accum_ranks_(ex, y, n, &b);
     return cg_accum_all_(&b);
 }
+/* Does the fold make one packet of all, in reduced.packet? */
+static int cg_folds_to_packet_(const cg_ex_ *ex) {
+    return ex->desc.fold == CG_FOLD_VOTE || (ex->desc.fold == CG_FOLD_CONTRIBUTORS && ex->desc.op.select.id);
+}
 static cg_status cg_route_allgather_(cg_ex_ *ex) {
     cg_status s;
+    cg_info info;
     CG_CO_BEGIN_(ex)
+    cg_own_failure_put_(ex);
     CG_CO_AWAIT_(ex, 1, cg_allgather_begin_(ex, ex->own.packets, ex->mem.sizes, ex->mem.inbox));
     cg_inputs_from_gather_(ex);
-    for (int q = 0; q < ex->transport.size; q++)
+    for (int q = 0; q < ex->transport.size; q++) {
+        const uint8_t *packet = (const uint8_t *)ex->inputs.packet[q];
+        /* a packet of nothing may be padded */
+        if (cg_inspect(packet, ex->inputs.len[q], &info) == CG_OK && cg_is_empty_packet_(ex, &info))
+            ex->inputs.len[q] = info.packet_bytes;
         if (q != ex->transport.rank)
-            cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], ex->n, cg_stripe_tag_(ex, 0, 0), 0,
-                &ex->desc.op, q, q);
-    if (ex->status != CG_OK) return ex->status;
-    if (ex->desc.fold == CG_FOLD_VOTE) {
-        s = cg_vote(
-            ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
-        return s == CG_OK ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n) : s;
+            cg_accept_(ex, packet, ex->inputs.len[q], ex->n, cg_stripe_tag_(ex, 0, 0), 0, &ex->desc.op, q, q);
     }
-    if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && ex->desc.op.select.id) return cg_mean_of_contributors_(ex);
-    return ex->inputs.reader && ex->desc.model ? cg_readers_step_model_(ex) : cg_inputs_sum_(ex, ex->result, ex->n);
+    if (ex->status != CG_OK || !cg_folds_to_packet_(ex)) return CG_OK;
+    s = ex->desc.fold == CG_FOLD_VOTE ? cg_vote(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet,
+                                            ex->reduced.cap, &ex->reduced.len)
+                                      : cg_mean_of_contributors_(ex);
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+    return CG_OK;
     CG_CO_END_
+}
+static cg_status cg_write_allgather_(cg_ex_ *ex) {
+    if (cg_folds_to_packet_(ex))
+        return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
+    return ex->inputs.reader && ex->desc.model ? cg_readers_step_model_(ex) : cg_inputs_sum_(ex, ex->result, ex->n);
 }
 
 /* src/exchange/owner.h */
 /* owner: the routes server and scatter, on which an owner adds packets and sends the sum back to everybody
 
-   Offers   cg_route_server_, cg_route_scatter_, cg_reduced_tag_, cg_accept_stripes_, cg_write_stripes_
-   Needs    coroutine, accumulate, allgather (cg_sum_check_saturated_), core's reduce
+   Offers   cg_route_server_, cg_route_scatter_, what they write (cg_write_*_), cg_reduced_tag_, cg_accept_stripes_,
+            cg_write_stripes_, cg_write_reduced_, tables of numbers (cg_own_table_, cg_allgather_tables_begin_, cg_lengths_read_)
+   Needs    coroutine, notes, accumulate, allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->inputs, ex->reduced, ex->contrib, ex->mem.inbox, stripes and sum, desc.carry, ex->result
    The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter).
    The second takes the reduced packet back. It is exact (cg_reduce), a vote, or encoded by plan.back; what that loses
@@ -2292,6 +2490,15 @@ static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
     ex->contrib.len = bytes_before + len + bytes_after;
     return CG_OK;
 }
+/* The tag that a reduced packet must have: exact sums and votes keep that of the packets they are made of, ... */
+static cg_tag cg_reduced_tag_(const cg_ex_ *ex, int stripe) {
+    return cg_stripe_tag_(ex, stripe, !ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && !cg_hops_reencode_(ex));
+}
+/* ... so that server and scatter mark them by another rank: N plus that of their maker. */
+static int cg_reduced_rank_(const cg_ex_ *ex, int maker) {
+    const int is_owner = ex->plan.route == CG_ROUTE_SERVER || ex->plan.route == CG_ROUTE_SCATTER;
+    return maker + (is_owner && (ex->plan.exact || ex->desc.fold == CG_FOLD_VOTE) ? ex->transport.size : 0);
+}
 /* ex->reduced.packet = the fold of ex->inputs for this stripe, with desc.carry added where it is encoded again.
    mem.sum is then what encoding has lost, if carry or contrib.packets asks for it. Does nothing if ex has failed. */
 static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
@@ -2318,11 +2525,9 @@ static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
         if (s == CG_OK && ex->contrib.packets) s = cg_contribution_less_error_(ex, stripe);
     }
     if (s == CG_OK && ex->plan.exact) s = cg_sum_check_saturated_(ex->reduced.packet, ex->reduced.len);
+    if (s == CG_OK)
+        cg_packet_rank_put_(ex->reduced.packet, ex->reduced.len, (uint32_t)cg_reduced_rank_(ex, ex->transport.rank));
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
-}
-/* The tag that a reduced packet must have: exact sums and votes keep that of the packets they are made of. */
-static cg_tag cg_reduced_tag_(const cg_ex_ *ex, int stripe) {
-    return cg_stripe_tag_(ex, stripe, !ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && !cg_hops_reencode_(ex));
 }
 /* Only once the exchange cannot fail any more. */
 static void cg_owner_carry_update_(cg_ex_ *ex, int stripe) {
@@ -2333,6 +2538,7 @@ static cg_status cg_route_server_(cg_ex_ *ex) {
     const int me = ex->transport.rank, root = ex->plan.root;
     const size_t inbox_stride = ex->plan.packet_room;
     CG_CO_BEGIN_(ex)
+    cg_own_failure_put_(ex);
     if (!ex->transport.sendrecv) {
         CG_CO_AWAIT_(ex, 1, cg_allgather_begin_(ex, ex->own.packets, ex->mem.sizes, ex->mem.inbox));
         cg_inputs_from_gather_(ex);
@@ -2359,11 +2565,17 @@ static cg_status cg_route_server_(cg_ex_ *ex) {
     CG_CO_BROADCAST_(ex, 4, cg_reduced_fixed_len_(ex, ex->n), root);
     if (me != root)
         cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_reduced_tag_(ex, 0), ex->plan.exact ? 0 : -1,
-            NULL, -1, root);
-    if (ex->status != CG_OK) return ex->status;
-    if (me == root) cg_owner_carry_update_(ex, 0);
-    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n);
+            NULL, cg_reduced_rank_(ex, root), root);
+    return CG_OK;
     CG_CO_END_
+}
+/* The reduced packet into ex->result. */
+static cg_status cg_write_reduced_(cg_ex_ *ex) {
+    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n);
+}
+static cg_status cg_write_server_(cg_ex_ *ex) {
+    if (ex->transport.rank == ex->plan.root) cg_owner_carry_update_(ex, 0);
+    return cg_write_reduced_(ex);
 }
 /* ex->inputs are reduced packets, one stripe from every rank: checks those of others; then decodes all into
    ex->result. */
@@ -2372,7 +2584,7 @@ static void cg_accept_stripes_(cg_ex_ *ex) {
         const int stripe = cg_stripe_of_rank_(ex, q);
         if (q != ex->transport.rank)
             cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_stripe_n_(ex, stripe),
-                cg_reduced_tag_(ex, stripe), ex->plan.exact ? stripe : -1, NULL, -1, q);
+                cg_reduced_tag_(ex, stripe), ex->plan.exact ? stripe : -1, NULL, cg_reduced_rank_(ex, q), q);
     }
 }
 static cg_status cg_write_stripes_(cg_ex_ *ex) {
@@ -2386,24 +2598,26 @@ static cg_status cg_write_stripes_(cg_ex_ *ex) {
     }
     return s;
 }
-/* Where lengths are not fixed: a table of what every rank sends to every other; this rank's row stands behind it. */
-static void cg_allgather_lengths_begin_(cg_ex_ *ex) {
-    uint8_t *mine = ex->preamble.all + (size_t)ex->transport.size * 8 * cg_ranks_(ex);
-    for (int p = 0; p < ex->plan.stripes; p++) cg_put64_(mine + 8 * p, cg_own_packet_len_(ex, p));
-    cg_allgather_equal_begin_(ex, mine, 8 * (uint64_t)ex->plan.stripes, ex->preamble.all);
+/* This rank's table of N u64, with room for a note behind it; it stands behind those of all ranks in note.all. */
+static uint8_t *cg_own_table_(const cg_ex_ *ex) {
+    return ex->note.all + cg_ranks_(ex) * (8 * cg_ranks_(ex) + CG_NOTE_BYTES_);
 }
-/* ex->inputs.len = lengths of the packets that come to this rank. Fails if any packet of any rank is too long, so
-   that all ranks fail alike. */
-static void cg_lengths_read_(cg_ex_ *ex) {
-    const int me = ex->transport.rank;
-    const uint64_t room = ex->plan.packet_room,
-                   fixed_len = cg_bound_with(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, me));
-    for (size_t q = 0; q < cg_ranks_(ex); q++) {
-        const uint8_t *row = ex->plan.op_len_fixed ? NULL : cg_gathered_(ex, q);
-        ex->inputs.len[q] = (size_t)(row ? cg_get64_(row + 8 * me) : fixed_len);
-        for (int p = 0; row && p < ex->plan.stripes; p++)
-            if (cg_get64_(row + 8 * p) > room)
-                cg_ex_fail_(ex, CG_E_CORRUPT, (int)q, "it announces a packet that is too long");
+static void cg_allgather_tables_begin_(cg_ex_ *ex, uint32_t round) {
+    uint8_t *mine = cg_own_table_(ex);
+    cg_note_put_(ex, mine, 8 * cg_ranks_(ex), 0, round);
+    cg_allgather_equal_begin_(ex, mine, 8 * cg_ranks_(ex) + CG_NOTE_BYTES_, ex->note.all);
+}
+/* Tables of the lengths of the packets that every rank sends to every other have been gathered: ex->inputs.len = those
+   of the packets that come to this rank. */
+static void cg_lengths_read_(cg_ex_ *ex, uint64_t room) {
+    const size_t ranks = cg_ranks_(ex);
+    for (size_t q = 0; q < ranks; q++) {
+        const uint8_t *row = cg_gathered_(ex, q);
+        ex->inputs.len[q] = 0;
+        if (!cg_note_get_(ex, row, 8 * ranks, CG_ROUND_LENGTHS_, (int)q)) continue;
+        if (cg_get64_(row + 8 * ex->transport.rank) > room)
+            cg_ex_fail_(ex, CG_E_CORRUPT, (int)q, "it announces a packet that is too long");
+        else ex->inputs.len[q] = (size_t)cg_get64_(row + 8 * ex->transport.rank);
     }
 }
 static cg_status cg_route_scatter_(cg_ex_ *ex) {
@@ -2411,16 +2625,23 @@ static cg_status cg_route_scatter_(cg_ex_ *ex) {
     const size_t inbox_stride = ex->plan.packet_room;
     int to, from;
     CG_CO_BEGIN_(ex)
-    if (!ex->plan.op_len_fixed) CG_CO_AWAIT_(ex, 1, cg_allgather_lengths_begin_(ex));
-    cg_lengths_read_(ex);
-    if (!ex->plan.op_len_fixed && ex->status != CG_OK) return ex->status; /* everybody has seen the same lengths */
+    if (ex->plan.op_len_fixed) {
+        cg_own_failure_put_(ex);
+        for (int q = 0; q < size; q++)
+            ex->inputs.len[q] = cg_bound_with(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, me));
+    } else {
+        for (int p = 0; p < size; p++) cg_put64_(cg_own_table_(ex) + 8 * p, cg_own_packet_len_(ex, p));
+        CG_CO_AWAIT_(ex, 1, cg_allgather_tables_begin_(ex, CG_ROUND_LENGTHS_));
+        cg_lengths_read_(ex, ex->plan.packet_room);
+        CG_CO_VERDICT_(ex, 2, CG_ROUND_LENGTHS_);
+    }
     ex->inputs.packet[me] = cg_own_packet_(ex, me);
     ex->inputs.len[me] = cg_own_packet_len_(ex, me);
     for (ex->co.i = 1; ex->co.i < size; ex->co.i++) {
         to = cg_wrap_(ex, me + ex->co.i);
         from = cg_wrap_(ex, me - ex->co.i);
         ex->inputs.packet[from] = ex->mem.inbox + (size_t)from * inbox_stride;
-        CG_CO_AWAIT_(ex, 2,
+        CG_CO_AWAIT_(ex, 3,
             cg_sendrecv_begin_(ex, cg_own_packet_(ex, to), cg_own_packet_len_(ex, to), to,
                 ex->mem.inbox + (size_t)from * inbox_stride, ex->inputs.len[from], from));
     }
@@ -2429,23 +2650,26 @@ static cg_status cg_route_scatter_(cg_ex_ *ex) {
             cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_stripe_n_(ex, me),
                 cg_stripe_tag_(ex, me, 0), me, &ex->desc.op, q, q);
     cg_owner_reduce_(ex, me);
-    CG_CO_ALLGATHER_(ex, 3, ex->plan.reduced_len_fixed, ex->mem.stripes);
+    CG_CO_ALLGATHER_(ex, 4, ex->plan.reduced_len_fixed, ex->mem.stripes);
     cg_inputs_from_gather_(ex);
     cg_accept_stripes_(ex);
-    if (ex->status != CG_OK) return ex->status;
-    cg_owner_carry_update_(ex, me);
-    return cg_write_stripes_(ex);
+    return CG_OK;
     CG_CO_END_
+}
+static cg_status cg_write_scatter_(cg_ex_ *ex) {
+    cg_owner_carry_update_(ex, ex->transport.rank);
+    return cg_write_stripes_(ex);
 }
 
 /* src/exchange/partial.h */
 /* partial: the routes ring and tree, on which a partial sum goes from rank to rank
 
-   Offers   cg_route_ring_, cg_route_tree_
+   Offers   cg_route_ring_, cg_route_tree_, and what they write (cg_write_*_)
    Needs    coroutine, accumulate, owner (stripes), allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->partial, ex->reduced, ex->inputs, ex->own, ex->mem.inbox, stripes and sum, desc.carry, ex->result
    An exact partial sum is a packet all the time, and cg_reduce adds to it. Otherwise a rank collects the packets that
-   come, then decodes them, adds its own gradient and encodes the sum by desc.op, once per rank and stripe. */
+   come, then decodes them, adds its own gradient and encodes the sum by desc.op, once per rank and stripe. Either way
+   the tag of a partial sum has the rank that sends it, because cg_reduce keeps the tag of its first packet. */
 
 /* A new partial sum of a stripe: this rank's packet, if exact. */
 static void cg_partial_begin_(cg_ex_ *ex, int stripe) {
@@ -2550,7 +2774,6 @@ static cg_status cg_contribution_less_hop_error_(cg_ex_ *ex) {
 static cg_status cg_route_ring_(cg_ex_ *ex) {
     const int me = ex->transport.rank, size = ex->transport.size, last = cg_wrap_(ex, me + 1);
     int stripe;
-    cg_status s;
     CG_CO_BEGIN_(ex)
     cg_partial_begin_(ex, me);
     cg_partial_encode_(ex, me);
@@ -2562,7 +2785,7 @@ static cg_status cg_route_ring_(cg_ex_ *ex) {
             ex->reduced.cap, cg_wrap_(ex, me - 1));
         stripe = cg_wrap_(ex, me - ex->co.i);
         cg_accept_(ex, ex->mem.inbox, ex->hop.in_len, cg_stripe_n_(ex, stripe), cg_stripe_tag_(ex, stripe, 0), stripe,
-            NULL, -1, ex->hop.from);
+            NULL, ex->hop.from, ex->hop.from);
         cg_partial_begin_(ex, stripe);
         cg_partial_add_(ex);
         cg_partial_encode_(ex, stripe);
@@ -2572,22 +2795,23 @@ static cg_status cg_route_ring_(cg_ex_ *ex) {
     CG_CO_ALLGATHER_(ex, 2, ex->plan.reduced_len_fixed, ex->mem.stripes);
     cg_inputs_from_gather_(ex);
     cg_accept_stripes_(ex);
-    if (ex->status != CG_OK) return ex->status;
-    s = cg_contribution_less_hop_error_(ex);
-    return s == CG_OK ? cg_write_stripes_(ex) : s;
+    return CG_OK;
     CG_CO_END_
+}
+static cg_status cg_write_ring_(cg_ex_ *ex) {
+    const cg_status s = cg_contribution_less_hop_error_(ex);
+    return s == CG_OK ? cg_write_stripes_(ex) : s;
 }
 static cg_status cg_route_tree_(cg_ex_ *ex) {
     const int me = ex->transport.rank, size = ex->transport.size;
-    cg_status s;
     CG_CO_BEGIN_(ex)
     cg_partial_begin_(ex, 0);
     for (ex->co.i = 1; ex->co.i < size && !(me & ex->co.i); ex->co.i <<= 1) {
         if (me + ex->co.i >= size) continue;
         CG_CO_HOP_(ex, 1, ex->plan.reduced_len_fixed, NULL, 0, -1, cg_partial_inbox_(ex),
             cg_reduced_fixed_len_(ex, ex->n), ex->reduced.cap, me + ex->co.i);
-        cg_accept_(
-            ex, cg_partial_inbox_(ex), ex->hop.in_len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, -1, ex->hop.from);
+        cg_accept_(ex, cg_partial_inbox_(ex), ex->hop.in_len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, ex->hop.from,
+            ex->hop.from);
         cg_partial_add_(ex);
     }
     cg_partial_encode_(ex, 0);
@@ -2600,19 +2824,19 @@ static cg_status cg_route_tree_(cg_ex_ *ex) {
                               : ex->partial.buf[0];
     ex->reduced.len = ex->partial.len;
     CG_CO_BROADCAST_(ex, 3, cg_reduced_fixed_len_(ex, ex->n), 0);
-    if (me) cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, -1, 0);
-    if (ex->status != CG_OK) return ex->status;
-    s = cg_contribution_less_hop_error_(ex);
-    return s == CG_OK
-        ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n)
-        : s;
+    if (me) cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, 0, 0);
+    return CG_OK;
     CG_CO_END_
+}
+static cg_status cg_write_tree_(cg_ex_ *ex) {
+    const cg_status s = cg_contribution_less_hop_error_(ex);
+    return s == CG_OK ? cg_write_reduced_(ex) : s;
 }
 
 /* src/exchange/merge.h */
 /* merge: gTop-k, a tree on which the k largest values of every sum of two packets survive
 
-   Offers   cg_route_merge_
+   Offers   cg_route_merge_; cg_write_reduced_ writes its result
    Needs    coroutine, lists, allgather (cg_sum_check_saturated_)
    Touches  ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->mem.inbox and lists, ex->result
    What a rank cuts off a sum it takes out of its own contribution, so that error feedback keeps it. */
@@ -2644,8 +2868,9 @@ CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
     cg_list_in_mem_(ex, 0, ex->n, &values);
     while (cg_sparse_next_(&r, &index, &value)) cg_list_append_(&values, index, value);
     threshold_bits = cg_list_kth_(&values, &kth);
-    s = cg_threshold_split_(ex, ex->partial.buf[0], len, ex->n, threshold_bits, kth, ex->reduced.packet,
-        &ex->partial.len, ex->dropped.any ? ex->partial.buf[1] : ex->dropped.buf[0], sum_cap, 0, &dropped_len);
+    s = cg_threshold_split_(ex, ex->partial.buf[0], len, ex->n, threshold_bits, kth, cg_stripe_tag_(ex, 0, 0),
+        ex->reduced.packet, &ex->partial.len, ex->dropped.any ? ex->partial.buf[1] : ex->dropped.buf[0], sum_cap, 0,
+        &dropped_len);
     ex->partial.packet = ex->reduced.packet;
     if (s != CG_OK) return s;
     if (ex->dropped.any)
@@ -2665,7 +2890,8 @@ static cg_status cg_route_merge_(cg_ex_ *ex) {
     for (ex->co.i = 1; ex->co.i < size && !(me & ex->co.i); ex->co.i <<= 1) {
         if (me + ex->co.i >= size) continue;
         CG_CO_HOP_(ex, 1, 0, NULL, 0, -1, ex->mem.inbox, 0, ex->reduced.cap, me + ex->co.i);
-        cg_accept_(ex, ex->mem.inbox, ex->hop.in_len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, -1, ex->hop.from);
+        cg_accept_(
+            ex, ex->mem.inbox, ex->hop.in_len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, ex->hop.from, ex->hop.from);
         if (ex->status == CG_OK) {
             s = cg_merge_topk_(ex);
             if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
@@ -2675,26 +2901,22 @@ static cg_status cg_route_merge_(cg_ex_ *ex) {
     if (!me && ex->partial.packet == ex->own.packets) memcpy(ex->reduced.packet, ex->own.packets, ex->partial.len);
     ex->reduced.len = ex->partial.len;
     CG_CO_BROADCAST_(ex, 3, 0, 0);
-    if (me) cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, -1, 0);
-    if (ex->status != CG_OK) return ex->status;
-    s = cg_contribution_less_dropped_(ex);
-    return s == CG_OK
-        ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n)
-        : s;
+    if (me) cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, 0, 0);
+    cg_contribution_less_dropped_(ex);
+    return CG_OK;
     CG_CO_END_
 }
 
 /* src/exchange/region.h */
 /* region: Ok-Topk, on which every rank sums a region of the vector and all together keep the k largest values
 
-   Offers   cg_route_region_
-   Needs    coroutine, lists, allgather (cg_sum_check_saturated_), core's reduce
-   Touches  ex->region, ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->preamble, ex->inputs, ex->mem.inbox and
+   Offers   cg_route_region_, cg_write_region_
+   Needs    coroutine, notes, lists, owner (tables), allgather (cg_sum_check_saturated_), core's reduce
+   Touches  ex->region, ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->note, ex->inputs, ex->mem.inbox and
             lists, ex->result
    Regions have about as many selected indices each: their bounds are the means over ranks of where each rank would put
    them. The owner of a region adds up the packets of it. The threshold is then found byte by byte, from histograms of
-   all ranks; values equal to it survive in the order of regions, as many as there is room for. A digest of the outcome
-   goes with the last preambles, because histograms have no checksum. */
+   all ranks; values equal to it survive in the order of regions, as many as there is room for. */
 
 /* out: N numbers of 8 bytes, where this rank would let every region begin so that each has as many of its indices. */
 CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
@@ -2714,13 +2936,13 @@ CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
 /* region.bounds from the proposals of the last allgather: means, rounded down, and summed without overflow. */
 static void cg_region_bounds_(cg_ex_ *ex) {
     const size_t size = cg_ranks_(ex);
-    for (size_t j = 0; j < size; j++) {
+    for (size_t q = 0; q < size; q++) cg_note_get_(ex, cg_gathered_(ex, q), 8 * size, CG_ROUND_BOUNDS_, (int)q);
+    for (size_t j = 0; ex->status == CG_OK && j < size; j++) {
         uint64_t quotients = 0, remainders = 0, before = j ? ex->region.bounds[j - 1] : 0;
         for (size_t q = 0; q < size; q++) {
             const uint64_t at = cg_get64_(cg_gathered_(ex, q) + 8 * j);
             if (at > ex->n) {
-                cg_ex_fail_(
-                    ex, at == UINT64_MAX ? CG_E_PEER : CG_E_CORRUPT, (int)q, "it proposes a region beyond the vector");
+                cg_ex_fail_(ex, CG_E_CORRUPT, (int)q, "it proposes a region beyond the vector");
                 return;
             }
             quotients += at / size;
@@ -2738,8 +2960,8 @@ static void cg_region_bounds_(cg_ex_ *ex) {
 static size_t cg_region_n_(const cg_ex_ *ex, int q) {
     return (size_t)(ex->region.bounds[q + 1] - ex->region.bounds[q]);
 }
-/* own.packets cut by region into packets at out (dropped.cap bytes), one after the other; their lengths go to this
-   rank's row behind the table in preamble.all. */
+/* own.packets cut by region into packets at out (dropped.cap bytes), one after the other; their lengths go to
+   cg_own_table_. */
 CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
     cg_sparse_reader_ r;
     cg_list_ list;
@@ -2752,13 +2974,14 @@ CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
     more = cg_sparse_next_(&r, &index, &value);
     for (int q = 0; q < ex->transport.size; q++) {
         const size_t n = cg_region_n_(ex, q);
+        const cg_tag tag = cg_stripe_tag_(ex, q, 1);
         size_t len;
         cg_list_in_mem_(ex, 0, n, &list);
         for (; more && index < ex->region.bounds[q + 1]; more = cg_sparse_next_(&r, &index, &value))
             cg_list_append_(&list, index - ex->region.bounds[q], value);
-        s = cg_sparse_packet_put_(0.0f, &ex->desc.tag, n, &list, out + (size_t)at, ex->dropped.cap - (size_t)at, &len);
+        s = cg_sparse_packet_put_(0.0f, &tag, n, &list, out + (size_t)at, ex->dropped.cap - (size_t)at, &len);
         if (s != CG_OK) return s;
-        cg_put64_(ex->preamble.all + 8 * ((size_t)ex->transport.size * cg_ranks_(ex) + (size_t)q), len);
+        cg_put64_(cg_own_table_(ex) + 8 * q, len);
         at += len;
     }
     return CG_OK;
@@ -2810,7 +3033,7 @@ static void cg_region_reduce_(cg_ex_ *ex) {
     for (int q = 0; q < ex->transport.size; q++)
         if (q != me)
             cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_region_n_(ex, me),
-                cg_stripe_tag_(ex, 0, 0), -1, NULL, q, q);
+                cg_stripe_tag_(ex, me, 1), -1, NULL, q, q);
     if (ex->status != CG_OK) return;
     s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), 0, ex->partial.buf[0],
         (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap), &ex->partial.len, ex->mem.scratch,
@@ -2818,89 +3041,88 @@ static void cg_region_reduce_(cg_ex_ *ex) {
     if (s == CG_OK) s = cg_sum_check_saturated_(ex->partial.buf[0], ex->partial.len);
     if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
 }
-/* In rounds without packets a failed rank sends 0xff bytes: counts, lengths or bounds that cannot be. */
-static void cg_region_mark_failed_(cg_ex_ *ex, cg_status s, uint8_t *out, size_t bytes) {
-    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
-    if (ex->status != CG_OK) memset(out, 0xff, bytes);
+/* The next byte of the threshold, from the histograms of the last allgather, if all are whole. */
+static void cg_region_counts_read_(cg_ex_ *ex, int byte) {
+    for (int q = 0; q < ex->transport.size; q++)
+        cg_note_get_(ex, cg_gathered_(ex, (size_t)q), CG_COUNT_BYTES_, CG_ROUND_COUNTS_ + (uint32_t)byte, q);
+    if (ex->status == CG_OK) cg_region_radix_step_(ex, byte);
 }
+/* reduced.packet = what survives of the sum of this rank's region; the rest becomes ex->dropped. */
+static cg_status cg_region_cut_(cg_ex_ *ex) {
+    const int me = ex->transport.rank;
+    ex->dropped.any = 1;
+    ex->dropped.flip = 0;
+    return cg_threshold_split_(ex, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, me), ex->region.threshold_bits,
+        ex->region.ties[me], cg_stripe_tag_(ex, me, 2), ex->reduced.packet, &ex->reduced.len, ex->dropped.buf[0],
+        (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap), (size_t)ex->region.bounds[me], &ex->dropped.len);
+}
+/* A step of this rank's own, unless it has failed before. */
+#define CG_REGION_TRY_(ex, step)                                                                              \
+  do {                                                                                                        \
+    const cg_status step_status = (ex)->status == CG_OK ? (step) : CG_OK;                                     \
+    if (step_status != CG_OK) cg_ex_fail_(ex, step_status, (ex)->transport.rank, cg_status_str(step_status)); \
+  } while (0)
 static cg_status cg_route_region_(cg_ex_ *ex) {
     const int me = ex->transport.rank, size = ex->transport.size;
-    const size_t ranks = cg_ranks_(ex), inbox_stride = ex->reduced.cap;
-    uint8_t *own_row = ex->preamble.all + 8 * ranks * ranks; /* behind the table */
+    const size_t inbox_stride = ex->reduced.cap;
+    uint8_t *own_table = cg_own_table_(ex);
     int to, from;
-    cg_status s;
     CG_CO_BEGIN_(ex)
-    cg_region_mark_failed_(ex, cg_region_propose_(ex, own_row), own_row, 8 * ranks);
-    CG_CO_AWAIT_(ex, 1, cg_allgather_equal_begin_(ex, own_row, 8 * ranks, ex->preamble.all));
+    CG_REGION_TRY_(ex, cg_region_propose_(ex, own_table));
+    CG_CO_AWAIT_(ex, 1, cg_allgather_tables_begin_(ex, CG_ROUND_BOUNDS_));
     cg_region_bounds_(ex);
-    if (ex->status != CG_OK) return ex->status; /* everybody has seen the same proposals */
-    cg_region_mark_failed_(ex, cg_region_split_(ex, ex->dropped.buf[0]), own_row, 8 * ranks);
-    CG_CO_AWAIT_(ex, 2, cg_allgather_equal_begin_(ex, own_row, 8 * ranks, ex->preamble.all));
-    for (int q = 0; q < size; q++) {
-        ex->inputs.len[q] = (size_t)cg_get64_(cg_gathered_(ex, (size_t)q) + 8 * (size_t)me);
-        for (const uint8_t *row = cg_gathered_(ex, (size_t)q), *p = row; p < row + 8 * ranks; p += 8)
-            if (cg_get64_(p) > inbox_stride) cg_ex_fail_(ex, CG_E_PEER, q, "it failed between two rounds");
-    }
-    if (ex->status != CG_OK) return ex->status; /* everybody has seen the same lengths */
+    CG_REGION_TRY_(ex, cg_region_split_(ex, ex->dropped.buf[0]));
+    CG_CO_AWAIT_(ex, 2, cg_allgather_tables_begin_(ex, CG_ROUND_LENGTHS_));
+    cg_lengths_read_(ex, inbox_stride);
+    CG_CO_VERDICT_(ex, 3, CG_ROUND_LENGTHS_);
     ex->region.send_offset[0] = 0;
     for (int q = 1; q < size; q++)
-        ex->region.send_offset[q] = ex->region.send_offset[q - 1] + cg_get64_(own_row + 8 * (q - 1));
+        ex->region.send_offset[q] = ex->region.send_offset[q - 1] + cg_get64_(own_table + 8 * (q - 1));
     for (ex->co.i = 0; ex->co.i < size; ex->co.i++) {
         to = cg_wrap_(ex, me + ex->co.i);
         from = cg_wrap_(ex, me - ex->co.i);
         ex->inputs.packet[from] = ex->co.i ? ex->mem.inbox + (size_t)from * inbox_stride
                                            : ex->dropped.buf[0] + (size_t)ex->region.send_offset[me];
         if (ex->co.i)
-            CG_CO_AWAIT_(ex, 3,
+            CG_CO_AWAIT_(ex, 4,
                 cg_sendrecv_begin_(ex, ex->dropped.buf[0] + (size_t)ex->region.send_offset[to],
-                    (size_t)cg_get64_(own_row + 8 * to), to, ex->mem.inbox + (size_t)from * inbox_stride,
+                    (size_t)cg_get64_(own_table + 8 * to), to, ex->mem.inbox + (size_t)from * inbox_stride,
                     ex->inputs.len[from], from));
     }
     cg_region_reduce_(ex);
     ex->region.threshold_bits = 0;
     ex->region.remaining = ex->plan.k;
     for (ex->co.i = 3; ex->co.i >= 0; ex->co.i--) {
-        cg_region_mark_failed_(ex,
-            ex->status == CG_OK ? cg_region_histogram_(ex, ex->co.i, ex->reduced.packet) : ex->status,
-            ex->reduced.packet, 1024);
-        CG_CO_AWAIT_(ex, 4, cg_allgather_equal_begin_(ex, ex->reduced.packet, 1024, ex->region.histograms));
-        for (size_t q = 0; q < ranks; q++)
-            if (cg_region_bin_count_(ex, q, 255) == 0xffffffffu)
-                cg_ex_fail_(ex, CG_E_PEER, (int)q, "it failed between two rounds");
-        if (ex->status != CG_OK) return ex->status;
-        cg_region_radix_step_(ex, ex->co.i);
+        CG_REGION_TRY_(ex, cg_region_histogram_(ex, ex->co.i, ex->reduced.packet));
+        cg_note_put_(ex, ex->reduced.packet, CG_COUNT_BYTES_, 0, CG_ROUND_COUNTS_ + (uint32_t)ex->co.i);
+        CG_CO_AWAIT_(ex, 5,
+            cg_allgather_equal_begin_(ex, ex->reduced.packet, CG_COUNT_BYTES_ + CG_NOTE_BYTES_, ex->region.histograms));
+        cg_region_counts_read_(ex, ex->co.i);
     }
-    ex->preamble.digest = ex->region.threshold_bits;
-    for (size_t q = 0; q < ranks; q++)
-        ex->preamble.digest = (uint32_t)cg_mix64_(ex->preamble.digest + ex->region.ties[q] + CG_GOLDEN_);
-    if (ex->status == CG_OK) {
-        s = cg_threshold_split_(ex, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, me),
-            ex->region.threshold_bits, ex->region.ties[me], ex->reduced.packet, &ex->reduced.len, ex->dropped.buf[0],
-            (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap), (size_t)ex->region.bounds[me], &ex->dropped.len);
-        ex->dropped.any = 1;
-        ex->dropped.flip = 0;
-        if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
-    }
+    CG_REGION_TRY_(ex, cg_region_cut_(ex));
     /* inbox has room for reduced.cap bytes from every rank, the most that a preamble may announce */
-    CG_CO_ALLGATHER_(ex, 5, 0, ex->mem.inbox);
+    CG_CO_ALLGATHER_(ex, 6, 0, ex->mem.inbox);
     cg_inputs_from_gather_(ex);
     for (int q = 0; q < size; q++)
         if (q != me)
             cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_region_n_(ex, q),
-                cg_stripe_tag_(ex, 0, 0), -1, NULL, -1, q);
-    if (ex->status != CG_OK) return ex->status;
-    s = cg_contribution_less_dropped_(ex);
-    for (int q = 0; q < size && s == CG_OK; q++)
+                cg_stripe_tag_(ex, q, 2), -1, NULL, q, q);
+    cg_contribution_less_dropped_(ex);
+    return CG_OK;
+    CG_CO_END_
+}
+static cg_status cg_write_region_(cg_ex_ *ex) {
+    cg_status s = CG_OK;
+    for (int q = 0; q < ex->transport.size && s == CG_OK; q++)
         s = cg_ex_decode_(ex, ex->inputs.packet[q], ex->inputs.len[q], ex->opening.result_factor, 0.0f,
             cg_at_mut_(ex->result, (size_t)ex->region.bounds[q]), cg_region_n_(ex, q));
     return s;
-    CG_CO_END_
 }
 
 /* src/exchange/shared_linear.h */
 /* shared_linear: the routes shared and linear, on which an allreduce sums f32 values that all ranks have in one place
 
-   Offers   cg_route_shared_, cg_route_linear_
+   Offers   cg_route_shared_, cg_route_linear_, and what they write (cg_write_*_)
    Needs    coroutine, lists, core's sparse, traits, matrix (PowerSGD) and packet (cg_packet_seal_)
    Touches  ex->reduced, ex->contrib, ex->mem.inbox, lists and matrix_work, desc.warm, ex->result
    Shared: the leader selects, everybody takes its indices. Linear: dense, random-k and rotated vectors as they are;
@@ -2966,15 +3188,26 @@ static void cg_shared_indices_(cg_ex_ *ex) {
         ex, &op, &ex->desc.tag, &side, ex->grad, ex->n, ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }
+/* reduced.packet = the summed values of payload, under the header and with the indices of contrib.packets. */
+static cg_status cg_shared_sum_(cg_ex_ *ex) {
+    cg_info info;
+    const cg_status s = cg_inspect(ex->contrib.packets, ex->contrib.len, &info);
+    if (s != CG_OK) return s;
+    cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
+    memcpy(ex->reduced.packet + CG_HEADER_BYTES + info.value_bytes,
+        ex->contrib.packets + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
+    ex->reduced.len = cg_packet_seal_(&info, ex->reduced.packet);
+    ex->report.used = ex->contrib.packets;
+    return CG_OK;
+}
 static cg_status cg_route_shared_(cg_ex_ *ex) {
     const float alpha = cg_alpha_(ex, (size_t)ex->transport.rank);
     const cg_op indices = cg_shared_op_(ex);
-    cg_info info;
     size_t k = 0;
-    cg_status s;
+    cg_status s = CG_OK;
     CG_CO_BEGIN_(ex)
     if (ex->transport.rank == ex->plan.root) cg_shared_indices_(ex);
-    CG_CO_BROADCAST_(ex, 1, 0, ex->plan.root);
+    CG_CO_BROADCAST_(ex, 1, ex->plan.op_len_fixed ? cg_bound(&indices, ex->n) : 0, ex->plan.root);
     if (ex->transport.rank != ex->plan.root)
         cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), -1, &indices,
             ex->plan.root, ex->plan.root);
@@ -2983,21 +3216,16 @@ static cg_status cg_route_shared_(cg_ex_ *ex) {
         s = cg_shared_values_(ex, &k);
         if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     }
-    if (ex->status != CG_OK && ex->reduced.len == 0)
-        return ex->status; /* the leader has failed: all know it by the preamble */
     cg_load_payload_(ex, ex->contrib.packets, k, ex->plan.max_selected, alpha);
     CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, cg_payload_(ex), ex->plan.max_selected));
     cg_payload_check_(ex, cg_payload_(ex), ex->plan.max_selected);
-    if (ex->status != CG_OK) return ex->status;
-    s = cg_inspect(ex->contrib.packets, ex->contrib.len, &info);
-    if (s != CG_OK) return s;
-    cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
-    memcpy(ex->reduced.packet + CG_HEADER_BYTES + info.value_bytes,
-        ex->contrib.packets + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
-    ex->reduced.len = cg_packet_seal_(&info, ex->reduced.packet);
-    ex->report.used = ex->contrib.packets;
-    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
+    if (ex->status == CG_OK) s = cg_shared_sum_(ex);
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+    return CG_OK;
     CG_CO_END_
+}
+static cg_status cg_write_shared_(cg_ex_ *ex) {
+    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
 }
 /* After both factors are summed: Q to desc.warm, P Q to ex->result; report.used is the same packet, but of a sum with Q
    scaled to this rank's share. */
@@ -3036,27 +3264,31 @@ static cg_status cg_route_linear_(cg_ex_ *ex) {
     CG_CO_BEGIN_(ex)
     if (traits.shape.is_matrix) {
         cg_lowrank_left_(op, &ex->desc.tag, ex->desc.warm, ex->grad, alpha, p, ex->mem.matrix_work);
+        /* a failed rank sends NaN, so that nobody waits for it */
+        if (ex->status != CG_OK) memset(p, 0xff, 4 * p_floats);
         CG_CO_AWAIT_(ex, 1, cg_allreduce_begin_(ex, p, p_floats));
         cg_payload_check_(ex, p, p_floats);
         if (ex->status == CG_OK) {
             s = cg_lowrank_right_(op, ex->grad, alpha, p, q, ex->mem.matrix_work);
             if (s != CG_OK) cg_ex_fail_(ex, s, -1, cg_status_str(s));
         }
-        /* a failed rank sends NaN, so that nobody waits for it */
         if (ex->status != CG_OK) memset(q, 0xff, 4 * (all_floats - p_floats));
         CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, q, all_floats - p_floats));
         cg_payload_check_(ex, q, all_floats - p_floats);
-        return ex->status == CG_OK ? cg_powersgd_finish_(ex) : ex->status;
+        return CG_OK;
     }
     cg_load_payload_(ex, ex->own.packets, all_floats, all_floats, alpha);
     CG_CO_AWAIT_(ex, 3, cg_allreduce_begin_(ex, cg_payload_(ex), all_floats));
     cg_payload_check_(ex, cg_payload_(ex), all_floats);
-    if (ex->status != CG_OK) return ex->status;
+    return CG_OK;
+    CG_CO_END_
+}
+static cg_status cg_write_linear_(cg_ex_ *ex) {
+    if (ex->plan.is_matrix) return cg_powersgd_finish_(ex);
     /* the header of a packet of equal length; its checksum is not looked at again */
     memcpy(ex->reduced.packet, ex->own.packets, CG_HEADER_BYTES);
-    cg_floats_swap_le_(cg_payload_(ex), all_floats);
+    cg_floats_swap_le_(cg_payload_(ex), (size_t)ex->plan.transformed_n);
     return cg_ex_decode_(ex, ex->reduced.packet, (size_t)ex->own.offset[1], 1.0f, 0.0f, ex->result, ex->n);
-    CG_CO_END_
 }
 
 /* src/exchange/exchange.h */
@@ -3070,50 +3302,73 @@ static cg_status cg_route_linear_(cg_ex_ *ex) {
    reason, in the same exchange. The result, model, carry and warm change only after the last message, when all packets
    have been checked. */
 
-/* Coroutine of the first round: records of all ranks, checked; then scales, if they are to be agreed on. Ends with a
-   status that is the same on all ranks, but for a scale that cannot be: that failure travels as a packet. */
+/* A route: the coroutine that moves its messages and makes sure that all is there and right, and what it writes then,
+   which cannot fail. The coroutine returns CG_OK when its last message is moved, with this rank's outcome in ex->status;
+   any other status: all ranks have stopped. In the order of cg_route; CG_ROUTE_AUTO is resolved before. */
+static const struct cg_route_row_ {
+    cg_status (*move)(cg_ex_ *ex);
+    cg_status (*write)(cg_ex_ *ex);
+} cg_route_rows_[] = {
+    { cg_route_allgather_, cg_write_allgather_ },
+    { cg_route_allgather_, cg_write_allgather_ },
+    { cg_route_ring_, cg_write_ring_ },
+    { cg_route_tree_, cg_write_tree_ },
+    { cg_route_scatter_, cg_write_scatter_ },
+    { cg_route_server_, cg_write_server_ },
+    { cg_route_merge_, cg_write_reduced_ },
+    { cg_route_shared_, cg_write_shared_ },
+    { cg_route_region_, cg_write_region_ },
+    { cg_route_linear_, cg_write_linear_ },
+};
+/* Coroutine of the opening, which returns as a route does: records of all ranks, checked; scales, if they are to be
+   agreed on; a verdict, if messages depend on records. */
 static cg_status cg_opening_(cg_ex_ *ex) {
     CG_CO_BEGIN_(ex)
-    if (!ex->opening.have_records) {
+    if (!ex->opening.in_batch) {
         CG_CO_AWAIT_(ex, 1, cg_allgather_equal_begin_(ex, ex->opening.record, CG_RECORD_BYTES_, ex->opening.gathered));
         for (size_t q = 0; q < cg_ranks_(ex); q++)
             memcpy(ex->opening.records + q * CG_RECORD_BYTES_, cg_gathered_(ex, q), CG_RECORD_BYTES_);
     }
-    cg_records_check_(ex);
-    if (ex->status != CG_OK || !(ex->desc.flags & CG_AGREE_SCALES)) return ex->status;
+    if (cg_records_check_(ex)) return ex->status;
     if (ex->scales.count > 1) {
-        cg_scales_collect_(ex, ex->scales.all);
+        cg_scales_collect_(ex);
         CG_CO_AWAIT_(ex, 2,
-            cg_allgather_equal_begin_(
-                ex, ex->scales.all, 4 * ex->scales.count, ex->scales.all + 4 * (size_t)ex->scales.count));
+            cg_allgather_equal_begin_(ex, ex->scales.all, cg_scale_table_bytes_(ex) + CG_NOTE_BYTES_,
+                ex->scales.all + cg_scale_table_bytes_(ex) + CG_NOTE_BYTES_));
     }
-    cg_scales_agree_(ex);
-    for (size_t q = 0; q < cg_ranks_(ex); q++)
-        ex->mem.sizes[q] = cg_get64_(ex->opening.records + q * CG_RECORD_BYTES_ + 32);
+    if (ex->desc.flags & CG_AGREE_SCALES) cg_scales_agree_(ex);
+    if (!ex->opening.in_batch && cg_records_need_verdict_(ex)) CG_CO_VERDICT_(ex, 3, CG_ROUND_OPENING_);
+    cg_record_sizes_(ex);
     return CG_OK;
     CG_CO_END_
 }
-/* Goes on with the opening or the route: CG_AGAIN if it waits for a collective again, otherwise its outcome. */
+static cg_status cg_closing_(cg_ex_ *ex) {
+    CG_CO_BEGIN_(ex)
+    CG_CO_VERDICT_(ex, 1, CG_ROUND_CLOSING_);
+    return CG_OK;
+    CG_CO_END_
+}
+static void cg_phase_begin_(cg_ex_ *ex, int phase) {
+    ex->co.phase = phase;
+    ex->co.line = 0;
+}
+/* Goes on with the opening, the route or the closing: CG_AGAIN if it waits for a collective again, otherwise the
+   outcome. */
 static cg_status cg_ex_resume_(cg_ex_ *ex) {
+    cg_status s;
     if (ex->co.phase == CG_PHASE_OPENING_) {
-        cg_status s = cg_opening_(ex);
+        s = cg_opening_(ex);
         if (s != CG_OK) return s;
         ex->mem.bounce = ex->mem.route_bounce;
         ex->mem.bounce_bytes = ex->mem.route_bounce_bytes;
-        ex->co.phase = CG_PHASE_ROUTE_;
-        ex->co.line = 0;
+        cg_phase_begin_(ex, CG_PHASE_ROUTE_);
     }
-    switch (ex->plan.route) {
-    case CG_ROUTE_RING: return cg_route_ring_(ex);
-    case CG_ROUTE_TREE: return cg_route_tree_(ex);
-    case CG_ROUTE_SCATTER: return cg_route_scatter_(ex);
-    case CG_ROUTE_SERVER: return cg_route_server_(ex);
-    case CG_ROUTE_MERGE: return cg_route_merge_(ex);
-    case CG_ROUTE_REGION: return cg_route_region_(ex);
-    case CG_ROUTE_SHARED: return cg_route_shared_(ex);
-    case CG_ROUTE_LINEAR: return cg_route_linear_(ex);
-    default: return cg_route_allgather_(ex);
+    if (ex->co.phase == CG_PHASE_ROUTE_) {
+        s = cg_route_rows_[ex->plan.route].move(ex);
+        if (s != CG_OK) return s;
+        cg_phase_begin_(ex, CG_PHASE_CLOSING_);
     }
+    return (ex->desc.flags & CG_CONFIRM) && !ex->opening.in_batch ? cg_closing_(ex) : ex->status;
 }
 /* Adds the message that has just been moved to the report. */
 static void cg_count_io_(cg_ex_ *ex) {
@@ -3136,9 +3391,10 @@ static void cg_count_io_(cg_ex_ *ex) {
     ex->report.bytes_out += out;
     ex->report.bytes_in += in;
 }
-/* Ends the exchange: takes the step of the model and completes the report. */
+/* Ends the exchange: writes what it has, takes the step of the model and completes the report. */
 static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     ex->co.phase = CG_PHASE_DONE_;
+    if (s == CG_OK && ex->status == CG_OK) s = cg_route_rows_[ex->plan.route].write(ex);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     ex->report.route = ex->plan.route;
     if (ex->status != CG_OK) {
@@ -3153,7 +3409,8 @@ static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     ex->report.used_len = ex->contrib.len ? ex->contrib.len : (size_t)ex->own.offset[ex->plan.stripes];
     return CG_OK;
 }
-/* cg_exchange_next, within the floating-point environment. */
+/* cg_exchange_next, within the floating-point environment. In a batch an exchange with CG_CONFIRM is not finished
+   here, but returns its status in the phase CG_PHASE_CLOSING_. */
 static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
     cg_status s;
     if (ex->co.io_pending) {
@@ -3178,6 +3435,7 @@ static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
         ex->collective.kind = CG_COLL_NONE_;
         s = cg_ex_resume_(ex);
     } while (s == CG_AGAIN);
+    if (ex->opening.in_batch && (ex->desc.flags & CG_CONFIRM) && ex->co.phase == CG_PHASE_CLOSING_) return s;
     return cg_ex_finish_(ex, s);
 }
 /* Zeroes the state and copies the arguments. */
@@ -3259,7 +3517,7 @@ CG_API_ cg_status cg_exchange_next(cg_exchange_state *state, int last_code, cg_i
     cg_status s;
     if (!state || !io) return CG_E_ARG;
     memset(io, 0, sizeof *io);
-    if (state->co.phase != CG_PHASE_OPENING_ && state->co.phase != CG_PHASE_ROUTE_) return CG_E_STATE;
+    if (state->co.phase == CG_PHASE_IDLE_ || state->co.phase == CG_PHASE_DONE_) return CG_E_STATE;
     env = cg_fenv_enter_();
     s = cg_ex_next_(state, last_code, io);
     cg_fenv_leave_(env);
@@ -3352,7 +3610,8 @@ CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *
    Needs    exchange, memory (cg_arena_), opening
    Touches  the layers' x, into, model, status and report; the caller's mem
    All exchanges are started, then a first round compares one record for all of them, a second moves the opening records
-   of all, and the routes follow one after the other. */
+   of all, a verdict follows if the messages of any exchange depend on records, and the routes follow one after the
+   other. Exchanges with CG_CONFIRM are closed together, in one round, before any of them writes. */
 
 typedef struct cg_batch_ {
     const cg_layer *layers;
@@ -3410,6 +3669,7 @@ static uint64_t cg_batch_mem_plan_(
         if (p->first_small < count && cg_batch_is_small_(p, i)) {
             p->flat_n = (size_t)cg_add_sat_(p->flat_n, layers[i].n);
             p->flat_desc.common = cg_mix64_(p->flat_desc.common ^ layers[i].desc.common);
+            p->flat_desc.flags |= layers[i].desc.flags & CG_CONFIRM;
             used = cg_add_sat_(used, cg_dense_bound_(layers[i].n));
         }
     if (p->first_small < count) {
@@ -3516,6 +3776,13 @@ static uint64_t cg_batch_copy_outcome_(const cg_batch_ *p, cg_layer *layers, siz
     }
     return found;
 }
+/* Records and notes that did not arrive whole are forgotten. */
+static cg_status cg_batch_well_(cg_ex_ *opening) {
+    cg_report ok;
+    cg_report_set_(&ok, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
+    cg_report_copy_outcome_(&opening->report, &ok);
+    return opening->status = CG_OK;
+}
 /* Starts all exchanges, and moves the first round: a record that says whether that went well, with a hash of all
    layers in place of the seed. */
 static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transport *t) {
@@ -3561,44 +3828,99 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
     if (s == CG_E_TRANSPORT) return s;
     for (size_t q = 0; q < cg_ranks_(opening); q++)
         memcpy(opening->opening.records + q * CG_RECORD_BYTES_, cg_gathered_(opening, q), CG_RECORD_BYTES_);
-    cg_records_check_(opening);
+    if (!cg_records_check_(opening)) return cg_batch_well_(opening); /* the next round says all of it again */
     if (opening->status == CG_E_MISMATCH)
         opening->report.why = "its layers differ: in number, length, operator, route, tag or common state";
     return opening->status;
 }
+/* The second round: opening records of all exchanges, and a verdict if messages of any exchange depend on them.
+   Otherwise an exchange with a record that is not whole fails by itself. */
+static cg_status cg_batch_records_(cg_batch_ *p) {
+    cg_ex_ *opening = p->opening;
+    int need_verdict = 0;
+    cg_allgather_equal_begin_(opening, p->own_records, (uint64_t)p->exchange_count * CG_RECORD_BYTES_, p->records);
+    if (cg_collective_wait_(opening) != CG_OK) return opening->status;
+    for (size_t e = 0; e < p->exchange_count; e++) {
+        cg_ex_ *ex = &p->exchanges[e];
+        for (size_t q = 0; q < cg_ranks_(ex); q++) {
+            const uint8_t *r = cg_gathered_(opening, q) + e * CG_RECORD_BYTES_;
+            memcpy(ex->opening.records + q * CG_RECORD_BYTES_, r, CG_RECORD_BYTES_);
+            if (!cg_record_is_whole_(r, (int)q))
+                cg_ex_fail_(opening, CG_E_CORRUPT, (int)q, "its opening record did not arrive intact");
+        }
+        ex->opening.in_batch = 1;
+        need_verdict |= cg_records_need_verdict_(ex);
+    }
+    if (!need_verdict) return cg_batch_well_(opening);
+    cg_verdict_begin_(opening, CG_ROUND_OPENING_);
+    if (cg_collective_wait_(opening) == CG_E_TRANSPORT) return opening->status;
+    return cg_verdict_read_(opening, CG_ROUND_OPENING_);
+}
+/* The closing of all exchanges with CG_CONFIRM that have come so far: a note for each. */
+static cg_status cg_batch_close_(cg_batch_ *p) {
+    cg_ex_ *opening = p->opening;
+    int confirm = 0;
+    for (size_t e = 0; e < p->exchange_count; e++) {
+        const cg_ex_ *ex = &p->exchanges[e];
+        confirm |= (ex->desc.flags & CG_CONFIRM) != 0;
+        cg_note_put_(ex, p->own_records + e * CG_NOTE_BYTES_, 0, 0, CG_ROUND_CLOSING_ | CG_ROUND_VERDICT_);
+    }
+    if (!confirm) return CG_OK;
+    cg_allgather_equal_begin_(opening, p->own_records, (uint64_t)p->exchange_count * CG_NOTE_BYTES_, p->records);
+    if (cg_collective_wait_(opening) != CG_OK) return opening->status;
+    for (size_t e = 0; e < p->exchange_count; e++)
+        for (int q = 0; q < opening->transport.size; q++)
+            if (p->exchanges[e].co.phase == CG_PHASE_CLOSING_)
+                cg_verdict_hear_(
+                    &p->exchanges[e], cg_gathered_(opening, (size_t)q) + e * CG_NOTE_BYTES_, CG_ROUND_CLOSING_, q);
+    return CG_OK;
+}
+/* Ends the exchange of layer i, or of the small ones, and reports it. */
+static void cg_batch_finish_(cg_batch_ *p, cg_layer *layers, size_t i, cg_ex_ *ex) {
+    cg_report *all = &p->opening->report;
+    if (ex->co.phase == CG_PHASE_CLOSING_) {
+        const cg_fenv_ env = cg_fenv_enter_();
+        cg_ex_finish_(ex, ex->status);
+        cg_fenv_leave_(env);
+    }
+    if (i == p->count) cg_batch_unflatten_(p, layers, ex);
+    else {
+        layers[i].status = ex->status;
+        layers[i].report = ex->report;
+    }
+    all->bytes_out += ex->report.bytes_out;
+    all->bytes_in += ex->report.bytes_in;
+    all->rounds += ex->report.rounds;
+}
 /* The second round, then all exchanges; the first failure is returned, and only a failed callback ends the rest. */
 static cg_status cg_batch_exchange_(cg_batch_ *p, cg_layer *layers) {
     const size_t before_first = (size_t)0 - 1;
-    cg_ex_ *opening = p->opening;
-    size_t exchange = 0;
-    cg_io io;
+    cg_ex_ *opening = p->opening, *failed_callback = NULL;
+    size_t moved = 0, exchange = 0;
     int has_warning = 0;
-    cg_status s, verdict = CG_OK;
-    cg_allgather_equal_begin_(opening, p->own_records, (uint64_t)p->exchange_count * CG_RECORD_BYTES_, p->records);
-    s = cg_collective_wait_(opening);
-    for (size_t i = cg_batch_next_(p, before_first); i <= p->count && s != CG_E_TRANSPORT;
-         i = cg_batch_next_(p, i), exchange++) {
-        cg_ex_ *ex = &p->exchanges[exchange];
+    cg_io io;
+    cg_status s = cg_batch_records_(p), verdict = CG_OK;
+    if (s != CG_OK) return s;
+    for (; moved < p->exchange_count && !failed_callback; moved++) {
+        cg_ex_ *ex = &p->exchanges[moved];
         int code = 0;
-        for (size_t q = 0; q < cg_ranks_(ex); q++)
-            memcpy(ex->opening.records + q * CG_RECORD_BYTES_, cg_gathered_(opening, q) + exchange * CG_RECORD_BYTES_,
-                CG_RECORD_BYTES_);
-        ex->opening.have_records = 1;
         while ((s = cg_exchange_next(ex, code, &io)) == CG_AGAIN) code = cg_io_run(&ex->transport, &io);
-        if (i == p->count) cg_batch_unflatten_(p, layers, ex);
-        else {
-            layers[i].status = s;
-            layers[i].report = ex->report;
+        if (s == CG_E_TRANSPORT) failed_callback = ex;
+    }
+    if (!failed_callback && cg_batch_close_(p) == CG_E_TRANSPORT) failed_callback = opening;
+    for (size_t i = cg_batch_next_(p, before_first); exchange < moved; i = cg_batch_next_(p, i), exchange++) {
+        cg_ex_ *ex = &p->exchanges[exchange];
+        if (failed_callback && ex->co.phase == CG_PHASE_CLOSING_) { /* it cannot be confirmed */
+            cg_ex_fail_(ex, CG_E_TRANSPORT, failed_callback->report.rank, cg_status_str(CG_E_TRANSPORT));
+            ex->report.code = failed_callback->report.code;
         }
-        opening->report.bytes_out += ex->report.bytes_out;
-        opening->report.bytes_in += ex->report.bytes_in;
-        opening->report.rounds += ex->report.rounds;
-        if (verdict != CG_OK || (s == CG_OK && (!ex->plan.warning || has_warning))) continue;
-        has_warning = s == CG_OK;
-        verdict = s;
+        cg_batch_finish_(p, layers, i, ex);
+        if (verdict != CG_OK || (ex->status == CG_OK && (!ex->plan.warning || has_warning))) continue;
+        has_warning = ex->status == CG_OK;
+        verdict = ex->status;
         cg_report_copy_outcome_(&opening->report, &ex->report);
     }
-    return verdict != CG_OK ? verdict : s;
+    return verdict;
 }
 /* cg_exchange_layers; layers that keep the status CG_E_STATE have not been exchanged. */
 static cg_status cg_exchange_layers_(cg_layer *layers, size_t count, size_t small, const cg_transport *transport,

@@ -1208,12 +1208,14 @@ static void cg_sparse_apply_(
         else cg_store_(y, at, value[i]);
     }
 }
-/* A plain mean of f32 by the caller's route, tag and leader. */
+/* A plain mean of f32 by the caller's route, tag, leader and common, confirmed if the caller says so. */
 static cg_exchange_desc cg_f32_mean_step_desc_(const cg_exchange_desc *desc) {
     cg_exchange_desc d = CG_ZERO;
     d.route = desc->route;
     d.tag = desc->tag;
     d.leader = desc->leader;
+    d.flags = desc->flags & CG_CONFIRM;
+    d.common = desc->common;
     return d;
 }
 
@@ -1319,28 +1321,11 @@ static size_t cg_sketched_topk_(uint64_t *index, float *value, size_t count, siz
     }
     return kept;
 }
-/* An error of this rank is its status in the next round, so that the others hear of it. Once the gradient is in error
-   and velocity it stays there. */
-static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *t,
-    float *grad, void *mem, size_t bytes, cg_report *report) {
+/* The gradient into velocity and error, and the error into the sketch. */
+static cg_status cg_sketched_accumulate_(cg_sketched *sgd, const cg_exchange_desc *desc, const float *grad) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const cg_sketched_desc *d = &sgd->desc;
-    const size_t n = d->sketch.n, candidates = cg_sketched_candidates_(d),
-                 align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
-    const uint64_t salt = cg_mix64_(d->k) ^ cg_mix64_((uint64_t)candidates + 1) ^ (uint64_t)(d->mix != 0) ^
-        cg_mix64_(d->sketch.seed);
-    cg_exchange_desc step_desc = cg_f32_mean_step_desc_(desc);
-    cg_sketched_buffers_ r;
-    cg_report round_report;
-    size_t kept;
-    uint64_t need = cg_sketched_buffers_plan_(&sgd->sketch, candidates, desc, t, 1, NULL, &r);
-    cg_status s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_check_finite_(grad, n);
-    sgd->sketch.desc.seed = d->sketch.seed;
-    step_desc = cg_sketch_step_desc_(&sgd->sketch, &step_desc, salt);
-    if (s == CG_OK && need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
-    if (s != CG_OK || !need)
-        return cg_exchange_or_fail_(&step_desc, t, sgd->sketch.cells, sgd->sketch.count, mem, bytes, s, report);
-    cg_sketched_buffers_plan_(&sgd->sketch, candidates, desc, t, 1, (uint8_t *)mem + align_pad, &r);
+    const size_t n = d->sketch.n;
     if (n && sgd->velocity) cg_axpby_fading_(kernels, grad, n, 1.0f, d->momentum, sgd->velocity);
     if (n && sgd->velocity) cg_clamp_all_(sgd->velocity, n);
     if (n) kernels->axpby(sgd->velocity ? sgd->velocity : grad, n, 1.0f, 1.0f, sgd->error, 0);
@@ -1348,16 +1333,57 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     /* another hash in every step, so that coordinates that collide do not collide for ever */
     sgd->sketch.desc.seed = cg_mix64_(d->sketch.seed ^ cg_mix64_(desc->tag.step + 1));
     cg_sketch_clear(&sgd->sketch);
-    s = cg_sketch_add(&sgd->sketch, sgd->error, n, 1.0f);
-    s = cg_exchange_or_fail_(
+    return cg_sketch_add(&sgd->sketch, sgd->error, n, 1.0f);
+}
+/* The candidates of the summed sketch, and this rank's values there. */
+static cg_status cg_sketched_pick_(
+    cg_sketched *sgd, const cg_exchange_desc *desc, size_t candidates, const cg_sketched_buffers_ *r) {
+    const cg_status s = sgd->desc.mix
+        ? cg_sketch_heavymix(&sgd->sketch, candidates, &desc->tag, r->index, r->value, r->scratch, r->scratch_bytes)
+        : cg_sketch_heavy(&sgd->sketch, candidates, r->index, r->value, r->scratch, r->scratch_bytes);
+    for (size_t i = 0; i < candidates && s == CG_OK; i++) r->value[i] = cg_load_(sgd->error, (size_t)r->index[i]);
+    return s;
+}
+/* A rank that fails, in the first round or before it, takes part in the second with that status, so that no other rank
+   waits for it there. Once the gradient is in error and velocity it stays there. */
+static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *t,
+    float *grad, void *mem, size_t bytes, cg_report *report) {
+    const cg_sketched_desc *d = &sgd->desc;
+    const size_t n = d->sketch.n, candidates = cg_sketched_candidates_(d),
+                 align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    const uint64_t salt = cg_mix64_(d->k) ^ cg_mix64_((uint64_t)candidates + 1) ^ (uint64_t)(d->mix != 0) ^
+        cg_mix64_(d->sketch.seed);
+    cg_exchange_desc step_desc = cg_f32_mean_step_desc_(desc);
+    cg_sketched_buffers_ r = CG_ZERO;
+    cg_report round_report;
+    size_t kept;
+    uint64_t need = cg_sketched_buffers_plan_(&sgd->sketch, candidates, desc, t, 1, NULL, &r);
+    cg_status first, s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_check_finite_(grad, n);
+    sgd->sketch.desc.seed = d->sketch.seed;
+    step_desc = cg_sketch_step_desc_(&sgd->sketch, &step_desc, salt);
+    if (s == CG_OK && need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
+    if (s == CG_OK && need) {
+        cg_sketched_buffers_plan_(&sgd->sketch, candidates, desc, t, 1, (uint8_t *)mem + align_pad, &r);
+        s = cg_sketched_accumulate_(sgd, desc, grad);
+    } else { /* there is nothing to exchange but a refusal */
+        r.exchange = (uint8_t *)mem;
+        r.exchange_bytes = bytes;
+    }
+    step_desc.flags = 0; /* the second round confirms the first */
+    first = cg_exchange_or_fail_(
         &step_desc, t, sgd->sketch.cells, sgd->sketch.count, r.exchange, r.exchange_bytes, s, &round_report);
     cg_report_add_(report, &round_report);
-    if (s != CG_OK) return s;
-    s = d->mix ? cg_sketch_heavymix(&sgd->sketch, candidates, &desc->tag, r.index, r.value, r.scratch, r.scratch_bytes)
-               : cg_sketch_heavy(&sgd->sketch, candidates, r.index, r.value, r.scratch, r.scratch_bytes);
-    for (size_t i = 0; i < candidates && s == CG_OK; i++) r.value[i] = cg_load_(sgd->error, (size_t)r.index[i]);
+    if (first == CG_E_TRANSPORT) return first;
+    s = first == CG_OK ? cg_sketched_pick_(sgd, desc, candidates, &r) : first;
+    step_desc.flags = desc->flags & CG_CONFIRM;
     step_desc.tag.seed = cg_mix64_(step_desc.tag.seed); /* the second round */
     s = cg_exchange_or_fail_(&step_desc, t, r.value, candidates, r.exchange, r.exchange_bytes, s, &round_report);
+    if (first != CG_OK) { /* the report stays that of the first round */
+        report->bytes_out += round_report.bytes_out;
+        report->bytes_in += round_report.bytes_in;
+        report->rounds += round_report.rounds;
+        return first;
+    }
     cg_report_add_(report, &round_report);
     if (s != CG_OK) return s;
     kept = cg_sketched_topk_(r.index, r.value, candidates, d->k);
@@ -1437,6 +1463,7 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     cg_status s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_check_finite_(grad, n);
     step_desc = cg_sketch_step_desc_(
         &sgd->fresh, &step_desc, cg_mix64_(d->k) ^ cg_as_bits_(d->momentum) ^ (uint64_t)cg_as_bits_(rate) << 32);
+    step_desc.flags |= CG_CONFIRM; /* momentum and error are the same on all ranks, and must stay so */
     if (s == CG_OK && need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
     if (s != CG_OK || !need)
         return cg_exchange_or_fail_(&step_desc, t, sgd->fresh.cells, cell_count, mem, bytes, s, report);

@@ -10,7 +10,7 @@
 #define TIER_SPARED
 #include "tier.h"
 
-enum { RECORD = 64, NOTE = 16, HEADER = 168, TALLY = 1024, MOST_N = 40000 };
+enum { RECORD = 64, NOTE = 24, HEADER = 168, TALLY = 1024, MOST_N = 40000 };
 /* where collectives are made of others: floats in pieces of at most this many bytes */
 enum { OPENING_ROOM = 1024, ROOM_EACH = 65536 };
 
@@ -25,7 +25,7 @@ typedef struct bill {
     uint64_t out, in, rounds, crossed_out, crossed_in;
 } bill;
 static bill due[SIM_MOST];
-static int N, which, agrees;
+static int N, which, agrees, confirm;
 static size_t room; /* of a collective made of another, in bytes */
 
 static void swap(int rank, uint64_t out, uint64_t in) /* one sendrecv */
@@ -94,6 +94,9 @@ static void gather_equal(uint64_t bytes) {
     for (r = 0; r < SIM_MOST; r++) sizes[r] = bytes;
     gather(sizes);
 }
+
+/* Who is well? A note of every rank. */
+static void verdict(void) { gather_equal(NOTE); }
 
 /* Messages that the rank at distance v from the root of a binomial tree sends downwards, or gets from below. */
 static int children(int v) {
@@ -265,6 +268,9 @@ static int sum_bits(void) /* of N levels from -7 to 7 each */
     return bits <= 8 ? bits : 16;
 }
 
+/* Does the length of a packet depend on its values? Otherwise nobody need announce it. */
+static int varies(void) { return op.code.arg || starts_with("threshold") || starts_with("dgc"); }
+
 /* ---- routes ---- */
 
 /* The length of part [start, start + n) as this rank packs it before anything is added. */
@@ -309,10 +315,10 @@ static void bill_ring(void) {
     }
     for (r = 0; r < N; r++)
         for (i = 0; i < N - 1; i++) { /* stripe r - i goes on, stripe r - 1 - i comes */
-            if (notes) swap(r, NOTE, NOTE);
+            if (notes) swap(r, NOTE, NOTE), swap(r, NOTE, NOTE); /* preambles, and receipts the other way */
             swap(r, len[(r - i + N) % N][i], len[(r - 1 - i + 2 * N) % N][i]);
         }
-    if (notes) gather_equal(NOTE);
+    if (notes) gather_equal(NOTE), verdict();
     gather(last);
 }
 
@@ -324,7 +330,7 @@ static void bill_tree(void) {
     for (r = N - 1; r >= 0; r--) { /* children are done before their parents */
         for (bit = 1; bit < N && !(r & bit); bit *= 2) {
             if (r + bit >= N) continue;
-            if (notes) swap(r, 0, NOTE);
+            if (notes) swap(r, 0, NOTE), swap(r, NOTE, 0);
             swap(r, 0, len[r + bit]);
         }
         len[r] = now->kind == CODED ? 0 : hop_len(r, bit < N - r ? bit : N - r, 0, n);
@@ -334,10 +340,10 @@ static void bill_tree(void) {
                 if (r + bit < N) add_to(v[r], v[r + bit], n);
             len[r] = recoded(r, v[r], n);
         }
-        if (r && notes) swap(r, NOTE, 0);
+        if (r && notes) swap(r, NOTE, 0), swap(r, 0, NOTE);
         if (r) swap(r, len[r], 0);
     }
-    if (notes) cast(NOTE, 0);
+    if (notes) cast(NOTE, 0), verdict();
     cast(len[0], 0);
 }
 
@@ -369,10 +375,10 @@ static void bill_scatter(void) {
         answer[r] = answer_len(r, stripe_at(n, r), stripe(n, r));
     }
     /* the length of every part */
-    if (now->kind == CODED || starts_with("threshold")) gather_equal(8 * (uint64_t)N);
+    if (varies()) gather_equal(8 * (uint64_t)N + NOTE), verdict();
     for (r = 0; r < N; r++)
         for (i = 1; i < N; i++) swap(r, own[r][(r + i) % N], own[(r - i + N) % N][r]);
-    if (!known) gather_equal(NOTE);
+    if (!known) gather_equal(NOTE), verdict();
     gather(answer);
 }
 
@@ -383,7 +389,7 @@ static void bill_server(void) {
     for (r = 0; r < N; r++) len[r] = own_len(r, 0, n);
     if (!(which & SIM_SENDRECV)) gather(len);
     for (r = 1; r < N && (which & SIM_SENDRECV); r++) swap(r, len[r], 0), swap(0, 0, len[r]);
-    if (!known) cast(NOTE, 0);
+    if (!known) cast(NOTE, 0), verdict();
     cast(answer_len(0, 0, n), 0);
 }
 
@@ -415,14 +421,14 @@ static void bill_merge(void) {
         len[r] = own_len(r, 0, n);
         for (bit = 1; bit < N && !(r & bit); bit *= 2) {
             if (r + bit >= N) continue;
-            swap(r, 0, NOTE);
+            swap(r, 0, NOTE), swap(r, NOTE, 0);
             swap(r, 0, len[r + bit]);
             add_to(v[r], v[r + bit], n);
             len[r] = sparse_len(n, cut(v[r], share(0.05)));
         }
-        if (r) swap(r, NOTE, 0), swap(r, len[r], 0);
+        if (r) swap(r, NOTE, 0), swap(r, 0, NOTE), swap(r, len[r], 0);
     }
-    cast(NOTE, 0);
+    cast(NOTE, 0), verdict();
     cast(len[0], 0);
 }
 
@@ -430,7 +436,7 @@ static void bill_merge(void) {
 static void bill_shared(void) {
     const int leader = 5 % N; /* the step is 5 */
     const size_t k = share(0.05);
-    cast(NOTE, leader);
+    if (varies()) cast(NOTE, leader), verdict();
     cast(HEADER + (n ? 4u : 0u) + index_bytes(n, united(leader, 1, 0, n)), leader);
     sum(starts_with("dgc") ? k + k * 3 / 10 : k);
 }
@@ -453,15 +459,16 @@ static void bill_region(void) {
     uint64_t last[SIM_MOST];
     int r, d, q;
     for (r = 0; r <= N; r++) at[r] = region_at(r);
-    gather_equal(8 * (uint64_t)N); /* where each would cut; then the lengths of its pieces */
-    gather_equal(8 * (uint64_t)N);
+    gather_equal(8 * (uint64_t)N + NOTE); /* where each would cut; then the lengths of its pieces */
+    gather_equal(8 * (uint64_t)N + NOTE);
+    verdict();
     for (r = 0; r < N; r++)
         for (d = 1; d < N; d++) {
             const int to = (r + d) % N, from = (r - d + N) % N;
             swap(r, sparse_len(at[to + 1] - at[to], united(r, 1, at[to], at[to + 1] - at[to])),
                 sparse_len(at[r + 1] - at[r], united(from, 1, at[r], at[r + 1] - at[r])));
         }
-    for (i = 0; i < 4; i++) gather_equal(TALLY); /* the k-th largest, a byte at a time */
+    for (i = 0; i < 4; i++) gather_equal(TALLY + NOTE); /* the k-th largest, a byte at a time */
     memcpy(v, held[0], sizeof v);
     for (q = 1; q < N; q++)
         for (i = 0; i < n; i++) v[i] = ref_add(v[i], held[q][i]);
@@ -470,7 +477,7 @@ static void bill_region(void) {
         for (k = 0, i = at[r]; i < at[r + 1]; i++) k += v[i] != 0.0f;
         last[r] = sparse_len(at[r + 1] - at[r], k);
     }
-    gather_equal(NOTE);
+    gather_equal(NOTE), verdict();
     gather(last);
 }
 
@@ -491,8 +498,10 @@ static void bill_all(void) {
         const int striped = now->route == CG_ROUTE_RING || now->route == CG_ROUTE_SCATTER;
         for (p = 0; p < N; p++) scales += (stripe(n, p) + 63) / 64;
         if (!striped) scales = (n + 63) / 64;
-        if (scales > 1) gather_equal(4 * (uint64_t)scales);
+        if (scales > 1) gather_equal((4 * (uint64_t)scales + 7) / 8 * 8 + NOTE);
     }
+    /* lengths stand in the records: has everybody seen all of them? */
+    if (varies() && (now->route == CG_ROUTE_ALLGATHER || now->route == CG_ROUTE_SERVER)) verdict();
     room = (size_t)N * ROOM_EACH;
     switch (now->route) {
     case CG_ROUTE_ALLGATHER:
@@ -508,6 +517,7 @@ static void bill_all(void) {
     case CG_ROUTE_REGION: bill_region(); break;
     default: bill_linear();
     }
+    if (confirm) verdict();
 }
 
 /* ---- the exchange itself ---- */
@@ -557,6 +567,7 @@ static void run(void) {
     d.tag.seed = 11;
     d.tag.step = 5;
     if (now->kind == LEVELS) d.flags = CG_AGREE_SCALES;
+    if (confirm) d.flags |= CG_CONFIRM;
     if (now->kind == VOTES) d.fold = CG_FOLD_VOTE;
     if (now->back) d.back = &back;
     sim_open(&s, N, which, agrees, &d, x, n);
@@ -566,9 +577,9 @@ static void run(void) {
 }
 
 static const char *differs(const char *what, int rank, uint64_t is, uint64_t ought) {
-    snprintf(note, sizeof note, "%s, route %u, kind %d, %s: N = %d, n = %lu, callbacks %d%s: rank %d: %s: %lu, not %lu",
+    snprintf(note, sizeof note, "%s, route %u, kind %d, %s: N = %d, n = %lu, callbacks %d%s%s: rank %d: %s: %lu, not %lu",
         now->op, (unsigned)now->route, now->kind, now->back ? now->back : "", N, (unsigned long)n, which,
-        agrees ? " that agree" : "", rank, what, (unsigned long)is, (unsigned long)ought);
+        agrees ? " that agree" : "", confirm ? ", confirmed" : "", rank, what, (unsigned long)is, (unsigned long)ought);
     return note;
 }
 
@@ -611,6 +622,7 @@ TEST every_byte(uint32_t route) {
                     const char *wrong;
                     which = callbacks[j / 2], agrees = j % 2;
                     if (!works() || (agrees && !(which & SIM_ALLREDUCE))) continue;
+                    confirm = (i + l + j) % 3 == 0;
                     bill_all();
                     run();
                     wrong = audit();
@@ -635,7 +647,7 @@ static const sim_rank *once(const char *text, uint32_t route, int size) /* over 
     static trial one;
     one.op = text;
     one.route = route;
-    now = &one, N = size, n = MOST_N, which = SIM_SENDRECV, agrees = 0;
+    now = &one, N = size, n = MOST_N, which = SIM_SENDRECV, agrees = confirm = 0;
     prepare();
     run();
     sim_close(&s);

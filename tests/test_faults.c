@@ -263,10 +263,10 @@ static carries carried(const cg_exchange_state *x) {
     if (x->collective.kind == CG_COLL_ALLREDUCE_ ||
         (x->collective.kind == CG_COLL_BROADCAST_ && x->collective.swap_back))
         return SUMS;
-    if (x->collective.buf == x->preamble.out || x->collective.buf == x->preamble.in ||
-        x->collective.mine == x->preamble.out)
+    if (x->collective.buf == x->note.in || x->collective.buf == x->note.receipt_in ||
+        x->collective.mine == x->note.out || x->collective.mine == x->note.receipt_out)
         return NOTE;
-    if (x->collective.buf == x->preamble.all) return LENGTHS;
+    if (x->collective.buf == x->note.all) return LENGTHS;
     if (x->plan.route == CG_ROUTE_REGION && x->collective.kind == CG_COLL_ALLGATHER_ &&
         x->collective.mine == x->reduced.packet && x->co.i >= 0)
         return TALLIES;
@@ -1143,12 +1143,13 @@ TEST blocking_driver(void) {
     ASSERT(report.code == -42 && calls == 1);
     calls = 0;
     ASSERT_EQ(CG_E_TRANSPORT, cg_exchange(&d, &t, x, 4, mem, sizeof mem, NULL));
-    /* a callback that moves nothing: the record that was there before is no record */
-    when = 2;
+    /* a callback that moves nothing: the record that was there before is no record; the other rank may not know that,
+       so that this one goes on */
+    when = 100;
     calls = 0;
     memset(mem, 0, sizeof mem);
     ASSERT_EQ(CG_E_CORRUPT, cg_exchange(&d, &t, x, 4, mem, sizeof mem, &report));
-    ASSERT(report.code == 0 && report.rank == 1 && calls == 1);
+    ASSERT(report.code == 0 && report.rank == 1 && calls > 1);
     ASSERT(!memcmp(x, before, sizeof x));
     PASS();
 }
@@ -1197,7 +1198,7 @@ TEST long_strings_as_sums(void) {
         ASSERT(s.rank[0].ios >= 4 && s.rank[1].ios >= io + 1);
         ASSERT_EQ(0, s.stuck);
         ASSERT_EQ(CG_OK, s.rank[0].status);
-        ASSERT_EQ(CG_E_CORRUPT, s.rank[1].status);
+        ASSERT_EQ(io < 3 ? CG_E_CORRUPT : CG_OK, s.rank[1].status); /* the last has its own bytes alone */
         sim_close(&s);
         for (int r = 0; r < 2; r++) free(x[r]);
     }

@@ -94,10 +94,9 @@ static size_t lie_len;
 static void swap_indices(sim *all, int rank) {
     cg_exchange_state *e = &all->rank[0].state;
     if (rank != 0 || e->co.phase != 2 || all->rank[0].io.kind != CG_IO_BROADCAST) return;
-    if (all->rank[0].io.in == (void *)e->preamble.out) {
+    if (all->rank[0].io.in == (void *)e->note.in) {
         memcpy(e->reduced.packet, lie, lie_len);
-        e->reduced.len = lie_len;
-        cg_put64_(e->preamble.out, lie_len);
+        cg_note_put_(e, e->note.in, 0, lie_len, CG_ROUND_REDUCED_);
     } else {
         cg_ex_fail_(e, CG_E_STATE, 0, "done with it"); /* it need not believe itself */
     }
@@ -107,7 +106,7 @@ TEST a_leader_that_lies(const char *op) {
     static float last[N];
     cg_exchange_desc desc = CG_ZERO;
     cg_op other;
-    desc.op = cg_topk(0.1f);
+    desc.op = cg_dgc(0.1f); /* whose length is announced */
     desc.route = CG_ROUTE_SHARED;
     desc.leader = 1;
     last[N - 1] = 100.0f; /* of the DCT's 64 frequencies some are beyond N */
@@ -146,7 +145,7 @@ TEST a_packet_with_too_many(uint32_t route) {
     ASSERT(e->mem.list_cap < 100);
     ASSERT_EQ(CG_E_CORRUPT,
         cg_threshold_split_(
-            e, many, len, N, 1, 0, e->reduced.packet, &kept, e->dropped.buf[0], e->dropped.cap, 0, &lost));
+            e, many, len, N, 1, 0, desc.tag, e->reduced.packet, &kept, e->dropped.buf[0], e->dropped.cap, 0, &lost));
     sim_close(&s);
     PASS();
 }

@@ -3,7 +3,7 @@
    Offers   checksums of several parts, cg_header_put_, cg_header_get_, cg_packet_finalize_, cg_index_code_ and sizes
    Needs    base, kernels (checksum), codes/golomb, stages, shape
    Touches  the packet that is written
-   Other headers may use: cg_packet_seal_, cg_seal_is_intact_, cg_seal_put_
+   Other headers may use: cg_packet_rank_put_, cg_packet_seal_, cg_seal_is_intact_, cg_seal_put_
    The manual draws the header byte by byte. cg_header_get_ accepts any bytes: what it returns with CG_OK is
    consistent in itself, so that no later size computation overflows or leaves the packet. */
 
@@ -178,6 +178,15 @@ static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *inf
     cg_put64_(packet + CG_CHECKSUM_OFFSET_, head.a);
     cg_put64_(packet + CG_CHECKSUM_OFFSET_ + 8, head.b);
     return CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
+}
+/* Another rank into the tag of a packet of len bytes. A word counts once in the first half of the checksum, and in the
+   second once for itself and every word behind it, so that no pass over the body is needed. */
+CG_OFFERED_ void cg_packet_rank_put_(uint8_t *packet, size_t len, uint32_t rank) {
+    const uint64_t change = (uint64_t)rank - cg_get32_(packet + 124);
+    uint8_t *sum = packet + CG_CHECKSUM_OFFSET_;
+    cg_put32_(packet + 124, rank);
+    cg_put64_(sum, cg_get64_(sum) + change);
+    cg_put64_(sum + 8, cg_get64_(sum + 8) + ((uint64_t)len / 4 - 31) * change);
 }
 /* A seal: the checksum of p[0, len), 16 bytes at `offset` that count as zeros while it is computed, for other headers
    that save state. len and offset are multiples of 4, and offset + 16 <= len. */

@@ -8,7 +8,8 @@
    the others hear of it. */
 
 /* The caller's description as changed for this step: operator, warm and carry are ef's, common has its mark, into is
-   left to cg_ef_exchange_begin_, and the route is one that takes the operator. */
+   left to cg_ef_exchange_begin_, and the route is one that takes the operator. Kinds that keep what all ranks received
+   are confirmed: otherwise a message that is damaged on one rank would let their states differ. */
 static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc *desc) {
     const cg_op dense = cg_dense();
     cg_exchange_desc step_desc = *desc;
@@ -21,6 +22,8 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     if (step_desc.side && step_desc.side->aux && step_desc.op.select.id != CG_SELECT_BINS &&
         step_desc.op.select.id != CG_SELECT_VARIANCE)
         step_desc.side = NULL;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_)) step_desc.flags |= CG_CONFIRM;
+    if (ef->desc.kind == CG_EF_LAQ) step_desc.flags |= CG_MAY_ABSTAIN;
     if (ef->desc.kind == CG_EF_LAQ && step_desc.route == CG_ROUTE_AUTO) step_desc.route = CG_ROUTE_ALLGATHER;
     /* routes that need indices refuse a dense step */
     if (cg_same_op_(&step_desc.op, &dense) &&
@@ -197,9 +200,10 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
 /* Layers: as one by one, but that all exchanges are opened together. */
 
 /* layer->desc becomes that of this step, for as long as its memory is computed. Meanwhile layer->report, which every
-   exchange writes anew, holds what the caller has set and must find again: route, side and common. */
+   exchange writes anew, holds what the caller has set and must find again: route, flags, side and common. */
 static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
     layer->report.route = layer->desc.route;
+    layer->report.rounds = layer->desc.flags;
     layer->report.used = layer->desc.side;
     layer->report.bytes_out = layer->desc.common;
     layer->desc = cg_ef_step_desc_(ef, &layer->desc);
@@ -207,6 +211,7 @@ static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
 }
 static void cg_ef_layer_caller_desc_(cg_layer *layer) {
     layer->desc.route = layer->report.route;
+    layer->desc.flags = layer->report.rounds;
     layer->desc.side = (const cg_extra *)layer->report.used;
     layer->desc.common = layer->report.bytes_out;
     memset(&layer->report, 0, sizeof layer->report);

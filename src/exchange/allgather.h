@@ -1,6 +1,6 @@
 /* allgather: the route on which every rank gets all packets and adds them up itself
 
-   Offers   cg_route_allgather_, cg_sum_check_saturated_
+   Offers   cg_route_allgather_, cg_write_allgather_, cg_sum_check_saturated_
    Needs    coroutine, accumulate, lists, core's sparse and reduce
    Touches  ex->inputs, ex->reduced, ex->mem.inbox, ex->mem.contributors, ex->result or desc.model
    Sparse f32 packets are read side by side, so that the sum is put together in the L1 cache and written to memory once,
@@ -37,7 +37,7 @@ CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32
     }
     return CG_OK;
 }
-/* The sum of ex->inputs, each value divided by the number of ranks that sent one there, into ex->result. */
+/* reduced.packet = the sum of ex->inputs, each value divided by the number of ranks that sent one there. */
 CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
     const uint32_t *counts = ex->mem.contributors;
     uint8_t *values = ex->reduced.packet + CG_HEADER_BYTES;
@@ -51,7 +51,7 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
     for (size_t i = 0; i < (size_t)sum.k; i++)
         cg_put32_(values + 4 * i, cg_as_bits_(cg_as_float_(cg_get32_(values + 4 * i)) / (float)counts[i]));
     ex->reduced.len = cg_packet_seal_(&sum, ex->reduced.packet);
-    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
+    return CG_OK;
 }
 /* Adds alpha times the pairs with indices in [base, end) to chunk, from where the reader stands; first: puts them
    there. touched: gets a bit for every index, or NULL; model, if touched is given, is prefetched where it will be
@@ -129,22 +129,35 @@ static cg_status cg_inputs_sum_(cg_ex_ *ex, float *y, size_t n) {
     cg_accum_ranks_(ex, y, n, &b);
     return cg_accum_all_(&b);
 }
+/* Does the fold make one packet of all, in reduced.packet? */
+static int cg_folds_to_packet_(const cg_ex_ *ex) {
+    return ex->desc.fold == CG_FOLD_VOTE || (ex->desc.fold == CG_FOLD_CONTRIBUTORS && ex->desc.op.select.id);
+}
 static cg_status cg_route_allgather_(cg_ex_ *ex) {
     cg_status s;
+    cg_info info;
     CG_CO_BEGIN_(ex)
+    cg_own_failure_put_(ex);
     CG_CO_AWAIT_(ex, 1, cg_allgather_begin_(ex, ex->own.packets, ex->mem.sizes, ex->mem.inbox));
     cg_inputs_from_gather_(ex);
-    for (int q = 0; q < ex->transport.size; q++)
+    for (int q = 0; q < ex->transport.size; q++) {
+        const uint8_t *packet = (const uint8_t *)ex->inputs.packet[q];
+        /* a packet of nothing may be padded */
+        if (cg_inspect(packet, ex->inputs.len[q], &info) == CG_OK && cg_is_empty_packet_(ex, &info))
+            ex->inputs.len[q] = info.packet_bytes;
         if (q != ex->transport.rank)
-            cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], ex->n, cg_stripe_tag_(ex, 0, 0), 0,
-                &ex->desc.op, q, q);
-    if (ex->status != CG_OK) return ex->status;
-    if (ex->desc.fold == CG_FOLD_VOTE) {
-        s = cg_vote(
-            ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
-        return s == CG_OK ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n) : s;
+            cg_accept_(ex, packet, ex->inputs.len[q], ex->n, cg_stripe_tag_(ex, 0, 0), 0, &ex->desc.op, q, q);
     }
-    if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && ex->desc.op.select.id) return cg_mean_of_contributors_(ex);
-    return ex->inputs.reader && ex->desc.model ? cg_readers_step_model_(ex) : cg_inputs_sum_(ex, ex->result, ex->n);
+    if (ex->status != CG_OK || !cg_folds_to_packet_(ex)) return CG_OK;
+    s = ex->desc.fold == CG_FOLD_VOTE ? cg_vote(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet,
+                                            ex->reduced.cap, &ex->reduced.len)
+                                      : cg_mean_of_contributors_(ex);
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+    return CG_OK;
     CG_CO_END_
+}
+static cg_status cg_write_allgather_(cg_ex_ *ex) {
+    if (cg_folds_to_packet_(ex))
+        return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
+    return ex->inputs.reader && ex->desc.model ? cg_readers_step_model_(ex) : cg_inputs_sum_(ex, ex->result, ex->n);
 }

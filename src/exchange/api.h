@@ -61,6 +61,12 @@ enum {
     /* this rank contributes zeros: it counts in N, but its x is not read. Only for the route allgather with the fold
        mean or sum, without CG_AGREE_SCALES */
     CG_ABSTAIN = 2,
+    /* a closing round, in which every rank tells all others whether it has succeeded, before anything is written: all
+       ranks succeed or none does, unless a message of that round is lost */
+    CG_CONFIRM = 4,
+    /* ranks abstain often: a packet of nothing then is a header, and takes a verdict of 24 bytes per rank before the
+       packets. Without this flag it is padded to the length of the others, if that follows from n */
+    CG_MAY_ABSTAIN = 8,
     /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased */
     CG_FEEDS_BACK = 32
 };
@@ -88,7 +94,7 @@ typedef struct cg_exchange_desc {
     /* Low-rank: cols * r floats, zeros before the first step; the next power iteration starts from them */
     float *warm;
     const cg_extra *side; /* aux, scales, support and codecs for op; NULL: none */
-    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN, CG_FEEDS_BACK */
+    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN, CG_CONFIRM, CG_MAY_ABSTAIN, CG_FEEDS_BACK */
     float *into;          /* n floats that receive the result; NULL: x receives it */
     /* n floats that overlap neither x nor into, or NULL. If given, the exchange ends with a step of SGD,
        model -= rate * result, instead of writing a result, and may use into (or x) as scratch. A sum of sparse f32
@@ -228,7 +234,7 @@ struct cg_exchange_state {
         int root;               /* the leader; CG_LEADER_BY_SCORE: set again by cg_records_check_ */
         cg_op back;             /* operator of sums that are encoded again */
         int exact;              /* sums of packets are packets (cg_reduce) and lose nothing */
-        int op_len_fixed;       /* the length of a packet of desc.op follows from n: no preamble */
+        int op_len_fixed;       /* the length of a packet of desc.op follows from n, and is cg_bound_with */
         int reduced_len_fixed;  /* the same of a reduced packet */
         int is_matrix;          /* desc.op is of matrices */
         int has_pairs;          /* desc.op has packets of (index, f32 value) pairs, without a code */
@@ -243,10 +249,10 @@ struct cg_exchange_state {
 
     /* the first round, and what follows from the records of all ranks */
     struct {
-        uint8_t record[64];  /* this rank's (CG_RECORD_BYTES_); by cg_record_put_ */
-        uint8_t *records;    /* [mem] everybody's, in rank order; or in fallback */
-        uint8_t *gathered;   /* [mem] where the allgather of records leaves them; or in fallback */
-        int have_records;    /* records are here already: cg_batch_exchange_ has moved those of all layers together */
+        uint8_t record[64]; /* this rank's (CG_RECORD_BYTES_); by cg_record_put_ */
+        uint8_t *records;   /* [mem] everybody's, in rank order; or in fallback */
+        uint8_t *gathered;  /* [mem] where the allgather of records leaves them; or in fallback */
+        int in_batch; /* one of many layers: cg_batch_exchange_ moves the records, a verdict and the closing of all */
         double weight_sum;   /* of all ranks; by cg_records_check_ */
         float result_factor; /* what the reduced packet is multiplied by when decoded; by cg_records_check_ */
         float bounce[256];   /* mem.bounce during the opening, which also works without the caller's mem */
@@ -283,14 +289,14 @@ struct cg_exchange_state {
         int to, from; /* < 0: none */
     } hop;
 
-    /* length and status, sent before a packet whose length is not known */
+    /* notes of CG_NOTE_BYTES_, by cg_note_put_: preambles, their receipts, verdicts */
     struct {
-        uint8_t out[16]; /* this rank's (CG_PREAMBLE_BYTES_), by cg_preamble_put_; broadcast: the root's */
-        uint8_t in[16];  /* of hop.from */
-        /* [mem] everybody's; also N x N tables of u64 (scatter, region), and this rank's row behind them */
+        uint8_t out[24];                         /* this rank's */
+        uint8_t in[24];                          /* of hop.from, or of the root of a broadcast */
+        uint8_t receipt_out[24], receipt_in[24]; /* to hop.from, and of hop.to */
+        /* [mem] everybody's; scatter, region: each behind a table of N u64, and this rank's behind all of them */
         uint8_t *all;
-        uint32_t digest; /* region: hash of what ranks have counted together, equal in every preamble; otherwise 0 */
-    } preamble;
+    } note;
 
     /* grad as packets, stripe by stripe; by cg_stripes_compress_ */
     struct {

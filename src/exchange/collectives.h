@@ -67,8 +67,9 @@ static void cg_collective_begin_(
     c->root = root;
 }
 /* Gathers `mine` of every rank, sizes[rank] bytes each, which all ranks know. buf has room for N times the largest
-   size, and so many bytes can be read at mine. Both, and sizes, must stay until cg_gathered_ has been asked. */
-static void cg_allgather_begin_(cg_ex_ *ex, const void *mine, const uint64_t *sizes, void *buf) {
+   size, and mine for the largest: what stands behind its own bytes may be sent, and is zeroed then. Both, and sizes,
+   must stay until cg_gathered_ has been asked. */
+static void cg_allgather_begin_(cg_ex_ *ex, uint8_t *mine, const uint64_t *sizes, void *buf) {
     const cg_transport *t = &ex->transport;
     uint64_t longest = 0, all = 0;
     uint32_t via = cg_via_fallback_(t);
@@ -77,15 +78,17 @@ static void cg_allgather_begin_(cg_ex_ *ex, const void *mine, const uint64_t *si
         all += sizes[q];
     }
     /* the allgather callback moves N times the largest size: too much where sizes differ widely */
-    if (t->allgather && (via == CG_VIA_ALLGATHER_ || longest * cg_ranks_(ex) <= all + all / 4))
+    if (t->allgather && (via == CG_VIA_ALLGATHER_ || longest * cg_ranks_(ex) <= all + all / 4)) {
         via = CG_VIA_OWN_CALLBACK_;
+        if (t->size > 1) memset(mine + (size_t)sizes[t->rank], 0, (size_t)(longest - sizes[t->rank]));
+    }
     cg_collective_begin_(
         ex, CG_COLL_ALLGATHER_, via, mine, buf, all == longest * cg_ranks_(ex) ? (size_t)longest : 0, 0);
     ex->collective.sizes = sizes;
     ex->collective.longest = longest;
 }
 /* The same for `each` bytes from every rank; overwrites ex->mem.sizes. */
-static void cg_allgather_equal_begin_(cg_ex_ *ex, const uint8_t *mine, uint64_t each, uint8_t *all) {
+static void cg_allgather_equal_begin_(cg_ex_ *ex, uint8_t *mine, uint64_t each, uint8_t *all) {
     for (size_t q = 0; q < cg_ranks_(ex); q++) ex->mem.sizes[q] = each;
     cg_allgather_begin_(ex, mine, ex->mem.sizes, all);
 }
@@ -170,8 +173,8 @@ static int cg_bytes_by_allreduce_step_(cg_ex_ *ex, cg_io *io, size_t own_begin, 
         if (c->kind == CG_COLL_BROADCAST_ && own_end > own_begin) {
             /* the root keeps its own bytes: it would not check a packet of its own again */
         } else if (!cg_floats_to_bytes_((const float *)(void *)ex->mem.bounce, c->buf + c->done, c->fragment)) {
-            /* no return: the others still call allreduce */
-            cg_ex_fail_(ex, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");
+            /* no sum: bytes that are no packet, record or note, and as floats NaN */
+            memset(c->buf + c->done, 0xff, c->fragment);
         }
         c->done += c->fragment;
     }
@@ -239,6 +242,7 @@ static int cg_broadcast_step_(cg_ex_ *ex, cg_io *io) {
         }
         if (c->done == c->bytes) return 0;
         c->fragment = cg_min_(c->bytes - c->done, ex->mem.bounce_bytes / cg_ranks_(ex));
+        if (me) memset(c->buf + c->done, 0, c->fragment); /* nobody reads what this rank sends */
         return cg_io_set_(
             io, CG_IO_ALLGATHER, c->buf + c->done, c->fragment, -1, ex->mem.bounce, cg_ranks_(ex) * c->fragment, -1);
     default: return cg_bytes_by_allreduce_step_(ex, io, 0, me ? 0 : c->bytes, c->bytes);

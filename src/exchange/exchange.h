@@ -8,50 +8,73 @@
    reason, in the same exchange. The result, model, carry and warm change only after the last message, when all packets
    have been checked. */
 
-/* Coroutine of the first round: records of all ranks, checked; then scales, if they are to be agreed on. Ends with a
-   status that is the same on all ranks, but for a scale that cannot be: that failure travels as a packet. */
+/* A route: the coroutine that moves its messages and makes sure that all is there and right, and what it writes then,
+   which cannot fail. The coroutine returns CG_OK when its last message is moved, with this rank's outcome in ex->status;
+   any other status: all ranks have stopped. In the order of cg_route; CG_ROUTE_AUTO is resolved before. */
+static const struct cg_route_row_ {
+    cg_status (*move)(cg_ex_ *ex);
+    cg_status (*write)(cg_ex_ *ex);
+} cg_route_rows_[] = {
+    { cg_route_allgather_, cg_write_allgather_ },
+    { cg_route_allgather_, cg_write_allgather_ },
+    { cg_route_ring_, cg_write_ring_ },
+    { cg_route_tree_, cg_write_tree_ },
+    { cg_route_scatter_, cg_write_scatter_ },
+    { cg_route_server_, cg_write_server_ },
+    { cg_route_merge_, cg_write_reduced_ },
+    { cg_route_shared_, cg_write_shared_ },
+    { cg_route_region_, cg_write_region_ },
+    { cg_route_linear_, cg_write_linear_ },
+};
+/* Coroutine of the opening, which returns as a route does: records of all ranks, checked; scales, if they are to be
+   agreed on; a verdict, if messages depend on records. */
 static cg_status cg_opening_(cg_ex_ *ex) {
     CG_CO_BEGIN_(ex)
-    if (!ex->opening.have_records) {
+    if (!ex->opening.in_batch) {
         CG_CO_AWAIT_(ex, 1, cg_allgather_equal_begin_(ex, ex->opening.record, CG_RECORD_BYTES_, ex->opening.gathered));
         for (size_t q = 0; q < cg_ranks_(ex); q++)
             memcpy(ex->opening.records + q * CG_RECORD_BYTES_, cg_gathered_(ex, q), CG_RECORD_BYTES_);
     }
-    cg_records_check_(ex);
-    if (ex->status != CG_OK || !(ex->desc.flags & CG_AGREE_SCALES)) return ex->status;
+    if (cg_records_check_(ex)) return ex->status;
     if (ex->scales.count > 1) {
-        cg_scales_collect_(ex, ex->scales.all);
+        cg_scales_collect_(ex);
         CG_CO_AWAIT_(ex, 2,
-            cg_allgather_equal_begin_(
-                ex, ex->scales.all, 4 * ex->scales.count, ex->scales.all + 4 * (size_t)ex->scales.count));
+            cg_allgather_equal_begin_(ex, ex->scales.all, cg_scale_table_bytes_(ex) + CG_NOTE_BYTES_,
+                ex->scales.all + cg_scale_table_bytes_(ex) + CG_NOTE_BYTES_));
     }
-    cg_scales_agree_(ex);
-    for (size_t q = 0; q < cg_ranks_(ex); q++)
-        ex->mem.sizes[q] = cg_get64_(ex->opening.records + q * CG_RECORD_BYTES_ + 32);
+    if (ex->desc.flags & CG_AGREE_SCALES) cg_scales_agree_(ex);
+    if (!ex->opening.in_batch && cg_records_need_verdict_(ex)) CG_CO_VERDICT_(ex, 3, CG_ROUND_OPENING_);
+    cg_record_sizes_(ex);
     return CG_OK;
     CG_CO_END_
 }
-/* Goes on with the opening or the route: CG_AGAIN if it waits for a collective again, otherwise its outcome. */
+static cg_status cg_closing_(cg_ex_ *ex) {
+    CG_CO_BEGIN_(ex)
+    CG_CO_VERDICT_(ex, 1, CG_ROUND_CLOSING_);
+    return CG_OK;
+    CG_CO_END_
+}
+static void cg_phase_begin_(cg_ex_ *ex, int phase) {
+    ex->co.phase = phase;
+    ex->co.line = 0;
+}
+/* Goes on with the opening, the route or the closing: CG_AGAIN if it waits for a collective again, otherwise the
+   outcome. */
 static cg_status cg_ex_resume_(cg_ex_ *ex) {
+    cg_status s;
     if (ex->co.phase == CG_PHASE_OPENING_) {
-        cg_status s = cg_opening_(ex);
+        s = cg_opening_(ex);
         if (s != CG_OK) return s;
         ex->mem.bounce = ex->mem.route_bounce;
         ex->mem.bounce_bytes = ex->mem.route_bounce_bytes;
-        ex->co.phase = CG_PHASE_ROUTE_;
-        ex->co.line = 0;
+        cg_phase_begin_(ex, CG_PHASE_ROUTE_);
     }
-    switch (ex->plan.route) {
-    case CG_ROUTE_RING: return cg_route_ring_(ex);
-    case CG_ROUTE_TREE: return cg_route_tree_(ex);
-    case CG_ROUTE_SCATTER: return cg_route_scatter_(ex);
-    case CG_ROUTE_SERVER: return cg_route_server_(ex);
-    case CG_ROUTE_MERGE: return cg_route_merge_(ex);
-    case CG_ROUTE_REGION: return cg_route_region_(ex);
-    case CG_ROUTE_SHARED: return cg_route_shared_(ex);
-    case CG_ROUTE_LINEAR: return cg_route_linear_(ex);
-    default: return cg_route_allgather_(ex);
+    if (ex->co.phase == CG_PHASE_ROUTE_) {
+        s = cg_route_rows_[ex->plan.route].move(ex);
+        if (s != CG_OK) return s;
+        cg_phase_begin_(ex, CG_PHASE_CLOSING_);
     }
+    return (ex->desc.flags & CG_CONFIRM) && !ex->opening.in_batch ? cg_closing_(ex) : ex->status;
 }
 /* Adds the message that has just been moved to the report. */
 static void cg_count_io_(cg_ex_ *ex) {
@@ -74,9 +97,10 @@ static void cg_count_io_(cg_ex_ *ex) {
     ex->report.bytes_out += out;
     ex->report.bytes_in += in;
 }
-/* Ends the exchange: takes the step of the model and completes the report. */
+/* Ends the exchange: writes what it has, takes the step of the model and completes the report. */
 static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     ex->co.phase = CG_PHASE_DONE_;
+    if (s == CG_OK && ex->status == CG_OK) s = cg_route_rows_[ex->plan.route].write(ex);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     ex->report.route = ex->plan.route;
     if (ex->status != CG_OK) {
@@ -91,7 +115,8 @@ static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     ex->report.used_len = ex->contrib.len ? ex->contrib.len : (size_t)ex->own.offset[ex->plan.stripes];
     return CG_OK;
 }
-/* cg_exchange_next, within the floating-point environment. */
+/* cg_exchange_next, within the floating-point environment. In a batch an exchange with CG_CONFIRM is not finished
+   here, but returns its status in the phase CG_PHASE_CLOSING_. */
 static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
     cg_status s;
     if (ex->co.io_pending) {
@@ -116,6 +141,7 @@ static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
         ex->collective.kind = CG_COLL_NONE_;
         s = cg_ex_resume_(ex);
     } while (s == CG_AGAIN);
+    if (ex->opening.in_batch && (ex->desc.flags & CG_CONFIRM) && ex->co.phase == CG_PHASE_CLOSING_) return s;
     return cg_ex_finish_(ex, s);
 }
 /* Zeroes the state and copies the arguments. */
@@ -197,7 +223,7 @@ CG_API_ cg_status cg_exchange_next(cg_exchange_state *state, int last_code, cg_i
     cg_status s;
     if (!state || !io) return CG_E_ARG;
     memset(io, 0, sizeof *io);
-    if (state->co.phase != CG_PHASE_OPENING_ && state->co.phase != CG_PHASE_ROUTE_) return CG_E_STATE;
+    if (state->co.phase == CG_PHASE_IDLE_ || state->co.phase == CG_PHASE_DONE_) return CG_E_STATE;
     env = cg_fenv_enter_();
     s = cg_ex_next_(state, last_code, io);
     cg_fenv_leave_(env);

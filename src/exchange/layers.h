@@ -4,7 +4,8 @@
    Needs    exchange, memory (cg_arena_), opening
    Touches  the layers' x, into, model, status and report; the caller's mem
    All exchanges are started, then a first round compares one record for all of them, a second moves the opening records
-   of all, and the routes follow one after the other. */
+   of all, a verdict follows if the messages of any exchange depend on records, and the routes follow one after the
+   other. Exchanges with CG_CONFIRM are closed together, in one round, before any of them writes. */
 
 typedef struct cg_batch_ {
     const cg_layer *layers;
@@ -62,6 +63,7 @@ static uint64_t cg_batch_mem_plan_(
         if (p->first_small < count && cg_batch_is_small_(p, i)) {
             p->flat_n = (size_t)cg_add_sat_(p->flat_n, layers[i].n);
             p->flat_desc.common = cg_mix64_(p->flat_desc.common ^ layers[i].desc.common);
+            p->flat_desc.flags |= layers[i].desc.flags & CG_CONFIRM;
             used = cg_add_sat_(used, cg_dense_bound_(layers[i].n));
         }
     if (p->first_small < count) {
@@ -168,6 +170,13 @@ static uint64_t cg_batch_copy_outcome_(const cg_batch_ *p, cg_layer *layers, siz
     }
     return found;
 }
+/* Records and notes that did not arrive whole are forgotten. */
+static cg_status cg_batch_well_(cg_ex_ *opening) {
+    cg_report ok;
+    cg_report_set_(&ok, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
+    cg_report_copy_outcome_(&opening->report, &ok);
+    return opening->status = CG_OK;
+}
 /* Starts all exchanges, and moves the first round: a record that says whether that went well, with a hash of all
    layers in place of the seed. */
 static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transport *t) {
@@ -213,44 +222,99 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
     if (s == CG_E_TRANSPORT) return s;
     for (size_t q = 0; q < cg_ranks_(opening); q++)
         memcpy(opening->opening.records + q * CG_RECORD_BYTES_, cg_gathered_(opening, q), CG_RECORD_BYTES_);
-    cg_records_check_(opening);
+    if (!cg_records_check_(opening)) return cg_batch_well_(opening); /* the next round says all of it again */
     if (opening->status == CG_E_MISMATCH)
         opening->report.why = "its layers differ: in number, length, operator, route, tag or common state";
     return opening->status;
 }
+/* The second round: opening records of all exchanges, and a verdict if messages of any exchange depend on them.
+   Otherwise an exchange with a record that is not whole fails by itself. */
+static cg_status cg_batch_records_(cg_batch_ *p) {
+    cg_ex_ *opening = p->opening;
+    int need_verdict = 0;
+    cg_allgather_equal_begin_(opening, p->own_records, (uint64_t)p->exchange_count * CG_RECORD_BYTES_, p->records);
+    if (cg_collective_wait_(opening) != CG_OK) return opening->status;
+    for (size_t e = 0; e < p->exchange_count; e++) {
+        cg_ex_ *ex = &p->exchanges[e];
+        for (size_t q = 0; q < cg_ranks_(ex); q++) {
+            const uint8_t *r = cg_gathered_(opening, q) + e * CG_RECORD_BYTES_;
+            memcpy(ex->opening.records + q * CG_RECORD_BYTES_, r, CG_RECORD_BYTES_);
+            if (!cg_record_is_whole_(r, (int)q))
+                cg_ex_fail_(opening, CG_E_CORRUPT, (int)q, "its opening record did not arrive intact");
+        }
+        ex->opening.in_batch = 1;
+        need_verdict |= cg_records_need_verdict_(ex);
+    }
+    if (!need_verdict) return cg_batch_well_(opening);
+    cg_verdict_begin_(opening, CG_ROUND_OPENING_);
+    if (cg_collective_wait_(opening) == CG_E_TRANSPORT) return opening->status;
+    return cg_verdict_read_(opening, CG_ROUND_OPENING_);
+}
+/* The closing of all exchanges with CG_CONFIRM that have come so far: a note for each. */
+static cg_status cg_batch_close_(cg_batch_ *p) {
+    cg_ex_ *opening = p->opening;
+    int confirm = 0;
+    for (size_t e = 0; e < p->exchange_count; e++) {
+        const cg_ex_ *ex = &p->exchanges[e];
+        confirm |= (ex->desc.flags & CG_CONFIRM) != 0;
+        cg_note_put_(ex, p->own_records + e * CG_NOTE_BYTES_, 0, 0, CG_ROUND_CLOSING_ | CG_ROUND_VERDICT_);
+    }
+    if (!confirm) return CG_OK;
+    cg_allgather_equal_begin_(opening, p->own_records, (uint64_t)p->exchange_count * CG_NOTE_BYTES_, p->records);
+    if (cg_collective_wait_(opening) != CG_OK) return opening->status;
+    for (size_t e = 0; e < p->exchange_count; e++)
+        for (int q = 0; q < opening->transport.size; q++)
+            if (p->exchanges[e].co.phase == CG_PHASE_CLOSING_)
+                cg_verdict_hear_(
+                    &p->exchanges[e], cg_gathered_(opening, (size_t)q) + e * CG_NOTE_BYTES_, CG_ROUND_CLOSING_, q);
+    return CG_OK;
+}
+/* Ends the exchange of layer i, or of the small ones, and reports it. */
+static void cg_batch_finish_(cg_batch_ *p, cg_layer *layers, size_t i, cg_ex_ *ex) {
+    cg_report *all = &p->opening->report;
+    if (ex->co.phase == CG_PHASE_CLOSING_) {
+        const cg_fenv_ env = cg_fenv_enter_();
+        cg_ex_finish_(ex, ex->status);
+        cg_fenv_leave_(env);
+    }
+    if (i == p->count) cg_batch_unflatten_(p, layers, ex);
+    else {
+        layers[i].status = ex->status;
+        layers[i].report = ex->report;
+    }
+    all->bytes_out += ex->report.bytes_out;
+    all->bytes_in += ex->report.bytes_in;
+    all->rounds += ex->report.rounds;
+}
 /* The second round, then all exchanges; the first failure is returned, and only a failed callback ends the rest. */
 static cg_status cg_batch_exchange_(cg_batch_ *p, cg_layer *layers) {
     const size_t before_first = (size_t)0 - 1;
-    cg_ex_ *opening = p->opening;
-    size_t exchange = 0;
-    cg_io io;
+    cg_ex_ *opening = p->opening, *failed_callback = NULL;
+    size_t moved = 0, exchange = 0;
     int has_warning = 0;
-    cg_status s, verdict = CG_OK;
-    cg_allgather_equal_begin_(opening, p->own_records, (uint64_t)p->exchange_count * CG_RECORD_BYTES_, p->records);
-    s = cg_collective_wait_(opening);
-    for (size_t i = cg_batch_next_(p, before_first); i <= p->count && s != CG_E_TRANSPORT;
-         i = cg_batch_next_(p, i), exchange++) {
-        cg_ex_ *ex = &p->exchanges[exchange];
+    cg_io io;
+    cg_status s = cg_batch_records_(p), verdict = CG_OK;
+    if (s != CG_OK) return s;
+    for (; moved < p->exchange_count && !failed_callback; moved++) {
+        cg_ex_ *ex = &p->exchanges[moved];
         int code = 0;
-        for (size_t q = 0; q < cg_ranks_(ex); q++)
-            memcpy(ex->opening.records + q * CG_RECORD_BYTES_, cg_gathered_(opening, q) + exchange * CG_RECORD_BYTES_,
-                CG_RECORD_BYTES_);
-        ex->opening.have_records = 1;
         while ((s = cg_exchange_next(ex, code, &io)) == CG_AGAIN) code = cg_io_run(&ex->transport, &io);
-        if (i == p->count) cg_batch_unflatten_(p, layers, ex);
-        else {
-            layers[i].status = s;
-            layers[i].report = ex->report;
+        if (s == CG_E_TRANSPORT) failed_callback = ex;
+    }
+    if (!failed_callback && cg_batch_close_(p) == CG_E_TRANSPORT) failed_callback = opening;
+    for (size_t i = cg_batch_next_(p, before_first); exchange < moved; i = cg_batch_next_(p, i), exchange++) {
+        cg_ex_ *ex = &p->exchanges[exchange];
+        if (failed_callback && ex->co.phase == CG_PHASE_CLOSING_) { /* it cannot be confirmed */
+            cg_ex_fail_(ex, CG_E_TRANSPORT, failed_callback->report.rank, cg_status_str(CG_E_TRANSPORT));
+            ex->report.code = failed_callback->report.code;
         }
-        opening->report.bytes_out += ex->report.bytes_out;
-        opening->report.bytes_in += ex->report.bytes_in;
-        opening->report.rounds += ex->report.rounds;
-        if (verdict != CG_OK || (s == CG_OK && (!ex->plan.warning || has_warning))) continue;
-        has_warning = s == CG_OK;
-        verdict = s;
+        cg_batch_finish_(p, layers, i, ex);
+        if (verdict != CG_OK || (ex->status == CG_OK && (!ex->plan.warning || has_warning))) continue;
+        has_warning = ex->status == CG_OK;
+        verdict = ex->status;
         cg_report_copy_outcome_(&opening->report, &ex->report);
     }
-    return verdict != CG_OK ? verdict : s;
+    return verdict;
 }
 /* cg_exchange_layers; layers that keep the status CG_E_STATE have not been exchanged. */
 static cg_status cg_exchange_layers_(cg_layer *layers, size_t count, size_t small, const cg_transport *transport,

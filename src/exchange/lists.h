@@ -23,12 +23,12 @@ static int cg_sparse_next_(cg_sparse_reader_ *r, uint64_t *index, float *value) 
     return 1;
 }
 /* Splits a sparse f32 packet of n values by magnitude: those above the threshold, and the first `ties` that equal it,
-   go to `kept` (reduced.cap bytes), the others, negated, to `dropped` (dropped_cap bytes), a packet of ex->n values
+   go to `kept` (reduced.cap bytes, with kept_tag), the others, negated, to `dropped` (dropped_cap bytes), a packet of ex->n values
    where index 0 of the split one is index_base. CG_E_CORRUPT: more than mem.list_cap values, which no honest rank
    sends. */
 CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, size_t len, size_t n,
-    uint32_t threshold_bits, uint64_t ties, uint8_t *kept, size_t *kept_len, uint8_t *dropped, size_t dropped_cap,
-    size_t index_base, size_t *dropped_len) {
+    uint32_t threshold_bits, uint64_t ties, cg_tag kept_tag, uint8_t *kept, size_t *kept_len, uint8_t *dropped,
+    size_t dropped_cap, size_t index_base, size_t *dropped_len) {
     cg_sparse_reader_ r;
     cg_list_ keep, drop;
     cg_info info;
@@ -46,7 +46,7 @@ CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, si
         if (magnitude_bits > threshold_bits || equal) cg_list_append_(&keep, index, value);
         else cg_list_append_(&drop, index + index_base, -value);
     }
-    s = cg_sparse_packet_put_(0.0f, &info.tag, n, &keep, kept, ex->reduced.cap, kept_len);
+    s = cg_sparse_packet_put_(0.0f, &kept_tag, n, &keep, kept, ex->reduced.cap, kept_len);
     if (s == CG_OK) s = cg_sparse_packet_put_(0.0f, &ex->desc.tag, ex->n, &drop, dropped, dropped_cap, dropped_len);
     return s;
 }
@@ -61,12 +61,12 @@ static cg_status cg_reduce_two_(
     lens[1] = b_len;
     return cg_reduce_(both, lens, 2, 0, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
 }
-/* report.used: what was sent less what this rank has dropped of sums. */
-static cg_status cg_contribution_less_dropped_(cg_ex_ *ex) {
+/* report.used: what was sent less what this rank has dropped of sums. Does nothing if ex has failed. */
+static void cg_contribution_less_dropped_(cg_ex_ *ex) {
     cg_status s;
-    if (!ex->dropped.any) return CG_OK;
+    if (!ex->dropped.any || ex->status != CG_OK) return;
     s = cg_reduce_two_(ex, ex->own.packets, (size_t)ex->own.offset[1], ex->dropped.buf[ex->dropped.flip],
         ex->dropped.len, ex->contrib.packets, ex->contrib.cap, &ex->contrib.len);
     ex->report.used = ex->contrib.packets;
-    return s;
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }

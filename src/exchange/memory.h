@@ -142,7 +142,8 @@ static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
     ex->region.bounds = (uint64_t *)(void *)cg_arena_take_(arena, 8 * (size + 1));
     ex->region.send_offset = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
     ex->region.ties = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
-    ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, 1024)); /* 256 counts of 4 bytes from every rank */
+    /* 256 counts of 4 bytes and a note from every rank */
+    ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, CG_COUNT_BYTES_ + CG_NOTE_BYTES_));
 }
 static void cg_mem_plan_linear_(cg_ex_ *ex, cg_arena_ *arena) {
     ex->reduced.packet = cg_arena_take_(arena, ex->plan.packet_room);
@@ -187,7 +188,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     bounce = cg_bounce_room_(ex);
     ex->mem.bounce = cg_arena_take_(&arena, bounce);
     ex->mem.bounce_bytes = (size_t)bounce;
-    ex->preamble.all = cg_arena_take_(&arena, cg_mul_sat_(size, CG_PREAMBLE_BYTES_ + (has_tables ? 8 * size : 0)));
+    ex->note.all = cg_arena_take_(&arena, cg_mul_sat_(size + 1, CG_NOTE_BYTES_ + (has_tables ? 8 * size : 0)));
     ex->own.offset = (uint64_t *)(void *)cg_arena_take_(&arena, 8 * (size + 1));
     ex->inputs.packet = (const void **)(void *)cg_arena_take_(&arena, size * sizeof(void *));
     ex->inputs.len = (size_t *)(void *)cg_arena_take_(&arena, size * sizeof(size_t));
@@ -200,7 +201,8 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
         for (int p = 0; p < ex->plan.stripes; p++)
             ex->scales.count = cg_add_sat_(ex->scales.count, cg_stripe_scale_count_(ex, p));
         ex->scales.max = (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, ex->scales.count));
-        ex->scales.all = cg_arena_take_(&arena, cg_mul_sat_(4 * (size + 1), ex->scales.count));
+        ex->scales.all = cg_arena_take_(
+            &arena, cg_mul_sat_(size + 1, cg_add_sat_(cg_mul_sat_(4, ex->scales.count), 4 + CG_NOTE_BYTES_)));
     }
     switch (ex->plan.route) {
     case CG_ROUTE_RING:

@@ -1,6 +1,6 @@
 /* merge: gTop-k, a tree on which the k largest values of every sum of two packets survive
 
-   Offers   cg_route_merge_
+   Offers   cg_route_merge_; cg_write_reduced_ writes its result
    Needs    coroutine, lists, allgather (cg_sum_check_saturated_)
    Touches  ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->mem.inbox and lists, ex->result
    What a rank cuts off a sum it takes out of its own contribution, so that error feedback keeps it. */
@@ -32,8 +32,9 @@ CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
     cg_list_in_mem_(ex, 0, ex->n, &values);
     while (cg_sparse_next_(&r, &index, &value)) cg_list_append_(&values, index, value);
     threshold_bits = cg_list_kth_(&values, &kth);
-    s = cg_threshold_split_(ex, ex->partial.buf[0], len, ex->n, threshold_bits, kth, ex->reduced.packet,
-        &ex->partial.len, ex->dropped.any ? ex->partial.buf[1] : ex->dropped.buf[0], sum_cap, 0, &dropped_len);
+    s = cg_threshold_split_(ex, ex->partial.buf[0], len, ex->n, threshold_bits, kth, cg_stripe_tag_(ex, 0, 0),
+        ex->reduced.packet, &ex->partial.len, ex->dropped.any ? ex->partial.buf[1] : ex->dropped.buf[0], sum_cap, 0,
+        &dropped_len);
     ex->partial.packet = ex->reduced.packet;
     if (s != CG_OK) return s;
     if (ex->dropped.any)
@@ -53,7 +54,8 @@ static cg_status cg_route_merge_(cg_ex_ *ex) {
     for (ex->co.i = 1; ex->co.i < size && !(me & ex->co.i); ex->co.i <<= 1) {
         if (me + ex->co.i >= size) continue;
         CG_CO_HOP_(ex, 1, 0, NULL, 0, -1, ex->mem.inbox, 0, ex->reduced.cap, me + ex->co.i);
-        cg_accept_(ex, ex->mem.inbox, ex->hop.in_len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, -1, ex->hop.from);
+        cg_accept_(
+            ex, ex->mem.inbox, ex->hop.in_len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, ex->hop.from, ex->hop.from);
         if (ex->status == CG_OK) {
             s = cg_merge_topk_(ex);
             if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
@@ -63,11 +65,8 @@ static cg_status cg_route_merge_(cg_ex_ *ex) {
     if (!me && ex->partial.packet == ex->own.packets) memcpy(ex->reduced.packet, ex->own.packets, ex->partial.len);
     ex->reduced.len = ex->partial.len;
     CG_CO_BROADCAST_(ex, 3, 0, 0);
-    if (me) cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, -1, 0);
-    if (ex->status != CG_OK) return ex->status;
-    s = cg_contribution_less_dropped_(ex);
-    return s == CG_OK
-        ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n)
-        : s;
+    if (me) cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, 0, 0);
+    cg_contribution_less_dropped_(ex);
+    return CG_OK;
     CG_CO_END_
 }

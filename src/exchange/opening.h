@@ -1,14 +1,15 @@
 /* opening: the first round, in which ranks find out whether they are about to do the same
 
-   Offers   cg_record_put_, cg_records_check_, hashes of operators and descriptions
+   Offers   cg_record_put_, cg_record_is_whole_, cg_records_check_, hashes of operators and descriptions
    Needs    ranks, routes, random (cg_shared_key_)
    Touches  ex->opening, ex->mem.sizes, ex->plan.root; ex->status where a rank differs
    Every rank sends a record of 64 bytes: magic, status, n, hash of the description, key of the tag, bytes of its
-   packets, weight, score, scale and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44, 48 and
-   56. */
+   packets, weight, score, scale, rank and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44,
+   48, 52 and 56. */
 
-#define CG_RECORD_MAGIC_ 0x31786763u  /* "cgx1" */
-#define CG_FAILURE_MAGIC_ 0x6f6e6763u /* "cgno" */
+#define CG_RECORD_MAGIC_ 0x32786763u    /* "cgx2" */
+#define CG_RECORD_MAGIC_01_ 0x31786763u /* "cgx1", of compgrad 0.1: as cgx2, but for a zero in place of the rank */
+#define CG_FAILURE_MAGIC_ 0x6f6e6763u   /* "cgno" */
 
 /* All fields of a stage but its value. */
 static uint64_t cg_stage_bits_(const cg_stage *s) {
@@ -33,7 +34,7 @@ static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     uint64_t h = cg_hash_op_((uint64_t)ex->transport.size, &d->op);
     h = cg_hash_op_(h, cg_has_back_(ex) ? d->back : &d->op);
     h = cg_mix64_(h ^
-        ((uint64_t)ex->plan.route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & CG_AGREE_SCALES) << 16 |
+        ((uint64_t)ex->plan.route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & ~(uint32_t)CG_ABSTAIN) << 16 |
             (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
     if (d->common) h = cg_mix64_(h ^ d->common);
     return cg_mix64_(h ^ ((uint64_t)cg_has_back_(ex) | (uint64_t)ex->plan.exact << 1));
@@ -58,14 +59,24 @@ static void cg_record_put_(cg_ex_ *ex, size_t bytes, float scale) {
     cg_put32_(r + 40, cg_as_bits_(ex->desc.weight != 0.0f && ex->status == CG_OK ? ex->desc.weight : 1.0f));
     cg_put32_(r + 44, cg_as_bits_(ex->status == CG_OK ? ex->desc.score : 0.0f));
     cg_put32_(r + 48, cg_as_bits_(scale));
+    cg_put32_(r + 52, (uint32_t)ex->transport.rank);
     cg_put64_(r + 56, cg_hash_bytes_(r, 56));
 }
-/* Compares a record with this rank's. max_bytes: the most that packets can have. */
+/* Has it arrived as that rank sent it? Records of other versions have no rank. */
+static int cg_record_is_whole_(const uint8_t *r, int rank) {
+    return cg_get64_(r + 56) == cg_hash_bytes_(r, 56) &&
+        (cg_get32_(r) != CG_RECORD_MAGIC_ || cg_get32_(r + 52) == (uint32_t)rank);
+}
+/* Compares a record that is whole with this rank's. max_bytes: the most that packets can have. */
 static void cg_record_check_(cg_ex_ *ex, const uint8_t *r, int rank, uint64_t max_bytes) {
     const uint8_t *mine = ex->opening.record;
     const uint32_t status = cg_get32_(r + 4);
-    if (cg_get32_(r) != CG_RECORD_MAGIC_ || cg_get64_(r + 56) != cg_hash_bytes_(r, 56))
-        cg_ex_fail_(ex, CG_E_CORRUPT, rank, "its opening record did not arrive intact");
+    if (cg_get32_(r) == CG_RECORD_MAGIC_01_)
+        cg_ex_fail_(ex, CG_E_VERSION, rank,
+            "it speaks cgx1, the exchange of compgrad 0.1, and this rank cgx2: give all ranks the same version");
+    else if (cg_get32_(r) != CG_RECORD_MAGIC_)
+        cg_ex_fail_(ex, CG_E_VERSION, rank,
+            "it speaks another version of the exchange, and this rank cgx2: give all ranks the same version");
     else if (status != CG_OK) cg_ex_fail_(ex, CG_E_PEER, rank, cg_status_str((cg_status)status));
     else if (cg_get64_(r + 8) != cg_get64_(mine + 8)) cg_ex_fail_(ex, CG_E_MISMATCH, rank, "it has another n");
     else if (cg_get64_(r + 24) != cg_get64_(mine + 24))
@@ -73,29 +84,36 @@ static void cg_record_check_(cg_ex_ *ex, const uint8_t *r, int rank, uint64_t ma
     else if (cg_get64_(r + 16) != cg_get64_(mine + 16))
         cg_ex_fail_(ex, CG_E_MISMATCH, rank,
             "it has another operator, route, fold, leader, flag, common state or number of ranks, or only one of you "
-            "has "
-            "weights");
-    else if (cg_get64_(r + 32) > max_bytes || !(cg_as_float_(cg_get32_(r + 40)) > 0.0f) ||
-        !cg_is_finite_(cg_as_float_(cg_get32_(r + 40))) || !cg_is_finite_(cg_as_float_(cg_get32_(r + 44))) ||
-        !cg_is_finite_(cg_as_float_(cg_get32_(r + 48))))
+            "has weights");
+    else if (cg_get64_(r + 32) > max_bytes || (ex->plan.op_len_fixed && cg_get64_(r + 32) != cg_get64_(mine + 32)) ||
+        !(cg_as_float_(cg_get32_(r + 40)) > 0.0f) || !cg_is_finite_(cg_as_float_(cg_get32_(r + 40))) ||
+        !cg_is_finite_(cg_as_float_(cg_get32_(r + 44))) || !cg_is_finite_(cg_as_float_(cg_get32_(r + 48))))
         cg_ex_fail_(ex, CG_E_CORRUPT, rank, "its opening record says what cannot be");
 }
-/* Checks opening.records, in rank order. All ranks have the same records, so that all go on or none does; which of two
-   that differ is blamed depends on the rank. Sets weight_sum, result_factor, mem.sizes (bytes of every rank's packets)
-   and, by score, the leader. */
-static void cg_records_check_(cg_ex_ *ex) {
+/* Checks opening.records, in rank order; which of two that differ is blamed depends on the rank. Returns 1 if this rank
+   has failed before, or a record that is whole says that the exchange is impossible: all ranks see that, and stop.
+   Returns 0 to go on, also where a record did not arrive whole: the others may not know that. ex has failed then, and
+   the record is replaced by this rank's own, so that lengths which follow from n, weights and scales are as good as
+   any. Sets weight_sum, result_factor and, by score, the leader. */
+static int cg_records_check_(cg_ex_ *ex) {
     const size_t size = cg_ranks_(ex);
     uint64_t max_bytes;
     float best_score = 0.0f;
-    if (ex->status != CG_OK) return;
+    if (ex->status != CG_OK) return 1;
     max_bytes = cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room);
-    ex->opening.weight_sum = 0.0;
     for (size_t q = 0; q < size; q++) {
         const uint8_t *r = ex->opening.records + q * CG_RECORD_BYTES_;
+        if (cg_record_is_whole_(r, (int)q)) cg_record_check_(ex, r, (int)q, max_bytes);
+        if (ex->status != CG_OK) return 1;
+    }
+    ex->opening.weight_sum = 0.0;
+    for (size_t q = 0; q < size; q++) {
+        uint8_t *r = ex->opening.records + q * CG_RECORD_BYTES_;
         float score;
-        cg_record_check_(ex, r, (int)q, max_bytes);
-        if (ex->status != CG_OK) return;
-        ex->mem.sizes[q] = cg_get64_(r + 32);
+        if (!cg_record_is_whole_(r, (int)q)) {
+            cg_ex_fail_(ex, CG_E_CORRUPT, (int)q, "its opening record did not arrive intact");
+            memcpy(r, ex->opening.record, CG_RECORD_BYTES_);
+        }
         ex->opening.weight_sum += (double)cg_as_float_(cg_get32_(r + 40));
         score = cg_as_float_(cg_get32_(r + 44));
         if (ex->desc.leader == CG_LEADER_BY_SCORE && (q == 0 || score > best_score)) {
@@ -107,4 +125,10 @@ static void cg_records_check_(cg_ex_ *ex) {
     if (cg_hops_reencode_(ex))
         ex->opening.result_factor = ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ex->opening.weight_sum);
     if (ex->desc.fold == CG_FOLD_VOTE) ex->opening.result_factor = 1.0f;
+    return 0;
+}
+/* mem.sizes = bytes of every rank's packets, from the records. */
+static void cg_record_sizes_(cg_ex_ *ex) {
+    for (size_t q = 0; q < cg_ranks_(ex); q++)
+        ex->mem.sizes[q] = cg_get64_(ex->opening.records + q * CG_RECORD_BYTES_ + 32);
 }

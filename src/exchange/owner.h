@@ -1,7 +1,8 @@
 /* owner: the routes server and scatter, on which an owner adds packets and sends the sum back to everybody
 
-   Offers   cg_route_server_, cg_route_scatter_, cg_reduced_tag_, cg_accept_stripes_, cg_write_stripes_
-   Needs    coroutine, accumulate, allgather (cg_sum_check_saturated_), core's reduce
+   Offers   cg_route_server_, cg_route_scatter_, what they write (cg_write_*_), cg_reduced_tag_, cg_accept_stripes_,
+            cg_write_stripes_, cg_write_reduced_, tables of numbers (cg_own_table_, cg_allgather_tables_begin_, cg_lengths_read_)
+   Needs    coroutine, notes, accumulate, allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->inputs, ex->reduced, ex->contrib, ex->mem.inbox, stripes and sum, desc.carry, ex->result
    The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter).
    The second takes the reduced packet back. It is exact (cg_reduce), a vote, or encoded by plan.back; what that loses
@@ -29,6 +30,15 @@ static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
     ex->contrib.len = bytes_before + len + bytes_after;
     return CG_OK;
 }
+/* The tag that a reduced packet must have: exact sums and votes keep that of the packets they are made of, ... */
+static cg_tag cg_reduced_tag_(const cg_ex_ *ex, int stripe) {
+    return cg_stripe_tag_(ex, stripe, !ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && !cg_hops_reencode_(ex));
+}
+/* ... so that server and scatter mark them by another rank: N plus that of their maker. */
+static int cg_reduced_rank_(const cg_ex_ *ex, int maker) {
+    const int is_owner = ex->plan.route == CG_ROUTE_SERVER || ex->plan.route == CG_ROUTE_SCATTER;
+    return maker + (is_owner && (ex->plan.exact || ex->desc.fold == CG_FOLD_VOTE) ? ex->transport.size : 0);
+}
 /* ex->reduced.packet = the fold of ex->inputs for this stripe, with desc.carry added where it is encoded again.
    mem.sum is then what encoding has lost, if carry or contrib.packets asks for it. Does nothing if ex has failed. */
 static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
@@ -55,11 +65,9 @@ static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
         if (s == CG_OK && ex->contrib.packets) s = cg_contribution_less_error_(ex, stripe);
     }
     if (s == CG_OK && ex->plan.exact) s = cg_sum_check_saturated_(ex->reduced.packet, ex->reduced.len);
+    if (s == CG_OK)
+        cg_packet_rank_put_(ex->reduced.packet, ex->reduced.len, (uint32_t)cg_reduced_rank_(ex, ex->transport.rank));
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
-}
-/* The tag that a reduced packet must have: exact sums and votes keep that of the packets they are made of. */
-static cg_tag cg_reduced_tag_(const cg_ex_ *ex, int stripe) {
-    return cg_stripe_tag_(ex, stripe, !ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && !cg_hops_reencode_(ex));
 }
 /* Only once the exchange cannot fail any more. */
 static void cg_owner_carry_update_(cg_ex_ *ex, int stripe) {
@@ -70,6 +78,7 @@ static cg_status cg_route_server_(cg_ex_ *ex) {
     const int me = ex->transport.rank, root = ex->plan.root;
     const size_t inbox_stride = ex->plan.packet_room;
     CG_CO_BEGIN_(ex)
+    cg_own_failure_put_(ex);
     if (!ex->transport.sendrecv) {
         CG_CO_AWAIT_(ex, 1, cg_allgather_begin_(ex, ex->own.packets, ex->mem.sizes, ex->mem.inbox));
         cg_inputs_from_gather_(ex);
@@ -96,11 +105,17 @@ static cg_status cg_route_server_(cg_ex_ *ex) {
     CG_CO_BROADCAST_(ex, 4, cg_reduced_fixed_len_(ex, ex->n), root);
     if (me != root)
         cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_reduced_tag_(ex, 0), ex->plan.exact ? 0 : -1,
-            NULL, -1, root);
-    if (ex->status != CG_OK) return ex->status;
-    if (me == root) cg_owner_carry_update_(ex, 0);
-    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n);
+            NULL, cg_reduced_rank_(ex, root), root);
+    return CG_OK;
     CG_CO_END_
+}
+/* The reduced packet into ex->result. */
+static cg_status cg_write_reduced_(cg_ex_ *ex) {
+    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n);
+}
+static cg_status cg_write_server_(cg_ex_ *ex) {
+    if (ex->transport.rank == ex->plan.root) cg_owner_carry_update_(ex, 0);
+    return cg_write_reduced_(ex);
 }
 /* ex->inputs are reduced packets, one stripe from every rank: checks those of others; then decodes all into
    ex->result. */
@@ -109,7 +124,7 @@ static void cg_accept_stripes_(cg_ex_ *ex) {
         const int stripe = cg_stripe_of_rank_(ex, q);
         if (q != ex->transport.rank)
             cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_stripe_n_(ex, stripe),
-                cg_reduced_tag_(ex, stripe), ex->plan.exact ? stripe : -1, NULL, -1, q);
+                cg_reduced_tag_(ex, stripe), ex->plan.exact ? stripe : -1, NULL, cg_reduced_rank_(ex, q), q);
     }
 }
 static cg_status cg_write_stripes_(cg_ex_ *ex) {
@@ -123,24 +138,26 @@ static cg_status cg_write_stripes_(cg_ex_ *ex) {
     }
     return s;
 }
-/* Where lengths are not fixed: a table of what every rank sends to every other; this rank's row stands behind it. */
-static void cg_allgather_lengths_begin_(cg_ex_ *ex) {
-    uint8_t *mine = ex->preamble.all + (size_t)ex->transport.size * 8 * cg_ranks_(ex);
-    for (int p = 0; p < ex->plan.stripes; p++) cg_put64_(mine + 8 * p, cg_own_packet_len_(ex, p));
-    cg_allgather_equal_begin_(ex, mine, 8 * (uint64_t)ex->plan.stripes, ex->preamble.all);
+/* This rank's table of N u64, with room for a note behind it; it stands behind those of all ranks in note.all. */
+static uint8_t *cg_own_table_(const cg_ex_ *ex) {
+    return ex->note.all + cg_ranks_(ex) * (8 * cg_ranks_(ex) + CG_NOTE_BYTES_);
 }
-/* ex->inputs.len = lengths of the packets that come to this rank. Fails if any packet of any rank is too long, so
-   that all ranks fail alike. */
-static void cg_lengths_read_(cg_ex_ *ex) {
-    const int me = ex->transport.rank;
-    const uint64_t room = ex->plan.packet_room,
-                   fixed_len = cg_bound_with(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, me));
-    for (size_t q = 0; q < cg_ranks_(ex); q++) {
-        const uint8_t *row = ex->plan.op_len_fixed ? NULL : cg_gathered_(ex, q);
-        ex->inputs.len[q] = (size_t)(row ? cg_get64_(row + 8 * me) : fixed_len);
-        for (int p = 0; row && p < ex->plan.stripes; p++)
-            if (cg_get64_(row + 8 * p) > room)
-                cg_ex_fail_(ex, CG_E_CORRUPT, (int)q, "it announces a packet that is too long");
+static void cg_allgather_tables_begin_(cg_ex_ *ex, uint32_t round) {
+    uint8_t *mine = cg_own_table_(ex);
+    cg_note_put_(ex, mine, 8 * cg_ranks_(ex), 0, round);
+    cg_allgather_equal_begin_(ex, mine, 8 * cg_ranks_(ex) + CG_NOTE_BYTES_, ex->note.all);
+}
+/* Tables of the lengths of the packets that every rank sends to every other have been gathered: ex->inputs.len = those
+   of the packets that come to this rank. */
+static void cg_lengths_read_(cg_ex_ *ex, uint64_t room) {
+    const size_t ranks = cg_ranks_(ex);
+    for (size_t q = 0; q < ranks; q++) {
+        const uint8_t *row = cg_gathered_(ex, q);
+        ex->inputs.len[q] = 0;
+        if (!cg_note_get_(ex, row, 8 * ranks, CG_ROUND_LENGTHS_, (int)q)) continue;
+        if (cg_get64_(row + 8 * ex->transport.rank) > room)
+            cg_ex_fail_(ex, CG_E_CORRUPT, (int)q, "it announces a packet that is too long");
+        else ex->inputs.len[q] = (size_t)cg_get64_(row + 8 * ex->transport.rank);
     }
 }
 static cg_status cg_route_scatter_(cg_ex_ *ex) {
@@ -148,16 +165,23 @@ static cg_status cg_route_scatter_(cg_ex_ *ex) {
     const size_t inbox_stride = ex->plan.packet_room;
     int to, from;
     CG_CO_BEGIN_(ex)
-    if (!ex->plan.op_len_fixed) CG_CO_AWAIT_(ex, 1, cg_allgather_lengths_begin_(ex));
-    cg_lengths_read_(ex);
-    if (!ex->plan.op_len_fixed && ex->status != CG_OK) return ex->status; /* everybody has seen the same lengths */
+    if (ex->plan.op_len_fixed) {
+        cg_own_failure_put_(ex);
+        for (int q = 0; q < size; q++)
+            ex->inputs.len[q] = cg_bound_with(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, me));
+    } else {
+        for (int p = 0; p < size; p++) cg_put64_(cg_own_table_(ex) + 8 * p, cg_own_packet_len_(ex, p));
+        CG_CO_AWAIT_(ex, 1, cg_allgather_tables_begin_(ex, CG_ROUND_LENGTHS_));
+        cg_lengths_read_(ex, ex->plan.packet_room);
+        CG_CO_VERDICT_(ex, 2, CG_ROUND_LENGTHS_);
+    }
     ex->inputs.packet[me] = cg_own_packet_(ex, me);
     ex->inputs.len[me] = cg_own_packet_len_(ex, me);
     for (ex->co.i = 1; ex->co.i < size; ex->co.i++) {
         to = cg_wrap_(ex, me + ex->co.i);
         from = cg_wrap_(ex, me - ex->co.i);
         ex->inputs.packet[from] = ex->mem.inbox + (size_t)from * inbox_stride;
-        CG_CO_AWAIT_(ex, 2,
+        CG_CO_AWAIT_(ex, 3,
             cg_sendrecv_begin_(ex, cg_own_packet_(ex, to), cg_own_packet_len_(ex, to), to,
                 ex->mem.inbox + (size_t)from * inbox_stride, ex->inputs.len[from], from));
     }
@@ -166,11 +190,13 @@ static cg_status cg_route_scatter_(cg_ex_ *ex) {
             cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_stripe_n_(ex, me),
                 cg_stripe_tag_(ex, me, 0), me, &ex->desc.op, q, q);
     cg_owner_reduce_(ex, me);
-    CG_CO_ALLGATHER_(ex, 3, ex->plan.reduced_len_fixed, ex->mem.stripes);
+    CG_CO_ALLGATHER_(ex, 4, ex->plan.reduced_len_fixed, ex->mem.stripes);
     cg_inputs_from_gather_(ex);
     cg_accept_stripes_(ex);
-    if (ex->status != CG_OK) return ex->status;
-    cg_owner_carry_update_(ex, me);
-    return cg_write_stripes_(ex);
+    return CG_OK;
     CG_CO_END_
+}
+static cg_status cg_write_scatter_(cg_ex_ *ex) {
+    cg_owner_carry_update_(ex, ex->transport.rank);
+    return cg_write_stripes_(ex);
 }

@@ -1,11 +1,12 @@
 /* packets: this rank's gradient as packets, and whether packets of others are what they should be
 
-   Offers   cg_stripes_compress_, cg_own_packet_, cg_accept_, cg_ex_decode_, cg_ex_compress_, preambles, agreed scales
-   Needs    ranks, opening, memory, core's compress, decode, traits and sparse
+   Offers   cg_stripes_compress_, cg_own_packet_, cg_accept_, cg_failure_put_, cg_ex_decode_, cg_ex_compress_, agreed
+            scales
+   Needs    ranks, opening, notes, memory, core's compress, decode, traits and sparse
    Touches  ex->own, ex->scales, ex->mem.scratch; ex->status where a packet is refused
    Other headers may use: cg_empty_packet_put_, cg_same_op_
-   A failed rank sends a failure packet ("cgno", status, rank to blame) or a preamble with its status in place of a
-   packet, so that nobody waits for it. */
+   A failed rank sends a failure packet ("cgno", status, rank to blame) in place of a packet whose length follows from
+   n, so that nobody waits for it. */
 
 /* desc.side as far as decoding needs it. */
 static cg_extra cg_decode_extra_(const cg_ex_ *ex) {
@@ -92,26 +93,15 @@ static void cg_failure_put_(const cg_ex_ *ex, uint8_t *p, size_t len) {
     cg_put32_(p + 4, (uint32_t)ex->status);
     cg_put32_(p + 8, (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
 }
-/* 16 bytes: length of the packet that follows, status, and preamble.digest or, of a failed rank, whom it blames. */
-static void cg_preamble_put_(const cg_ex_ *ex, uint8_t *preamble, size_t len) {
-    cg_put64_(preamble, ex->status == CG_OK ? len : 0);
-    cg_put32_(preamble + 8, (uint32_t)ex->status);
-    cg_put32_(preamble + 12,
-        ex->status == CG_OK ? ex->preamble.digest
-                            : (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
-}
-/* Length of the packet that rank `from` announces; 0, and ex fails, if it has failed, announces more than cap bytes
-   or has another digest. In the last case the length is returned: the packet is on its way. */
-static size_t cg_preamble_get_(cg_ex_ *ex, const uint8_t *preamble, size_t cap, int from) {
-    const uint64_t len = cg_get64_(preamble);
-    const uint32_t who = cg_get32_(preamble + 12);
-    if (cg_get32_(preamble + 8))
-        cg_ex_fail_(ex, CG_E_PEER, who < (uint32_t)ex->transport.size ? (int)who : from,
-            cg_status_str((cg_status)cg_get32_(preamble + 8)));
-    else if (len > cap) cg_ex_fail_(ex, CG_E_CORRUPT, from, "it announces a packet that is too long");
-    else if (who != ex->preamble.digest)
-        cg_ex_fail_(ex, CG_E_CORRUPT, from, "it counted otherwise: a count did not arrive intact");
-    return cg_get32_(preamble + 8) || len > cap ? 0 : (size_t)len;
+/* If this rank has failed: failures in place of its packets, whose lengths follow from n. */
+static void cg_own_failure_put_(cg_ex_ *ex) {
+    if (ex->status == CG_OK) return;
+    ex->own.offset[0] = 0;
+    for (int p = 0; p < ex->plan.stripes; p++) {
+        const size_t len = cg_bound_with(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, p));
+        cg_failure_put_(ex, ex->own.packets + (size_t)ex->own.offset[p], len);
+        ex->own.offset[p + 1] = ex->own.offset[p] + len;
+    }
 }
 /* As cg_compress_with, in the exchange's scratch. */
 static cg_status cg_ex_compress_(const cg_ex_ *ex, const cg_op *op, const cg_tag *tag, const cg_extra *side,
@@ -130,7 +120,11 @@ static void cg_stripes_compress_(cg_ex_ *ex) {
     side.report = &report;
     if (ex->desc.flags & CG_ABSTAIN) {
         const cg_tag tag = cg_stripe_tag_(ex, 0, 0);
-        ex->own.offset[1] = cg_empty_packet_put_(&tag, ex->n, ex->own.packets);
+        ex->contrib.len = cg_empty_packet_put_(&tag, ex->n, ex->own.packets);
+        ex->own.offset[1] = ex->contrib.len;
+        if (!ex->plan.op_len_fixed) return;
+        ex->own.offset[1] = ex->plan.packet_room; /* zeros up to the length that the others expect */
+        memset(ex->own.packets + ex->contrib.len, 0, ex->plan.packet_room - ex->contrib.len);
         return;
     }
     for (int p = 0; p < ex->plan.stripes && ex->status == CG_OK; p++) {
@@ -165,17 +159,25 @@ static void cg_grad_check_finite_(cg_ex_ *ex) {
             return;
         }
 }
-/* Scales of all stripes to out; they stand first in a packet, as f32. */
-static void cg_scales_collect_(const cg_ex_ *ex, uint8_t *out) {
+/* Bytes of the table of scales: with the note behind it, what every rank sends. */
+static size_t cg_scale_table_bytes_(const cg_ex_ *ex) { return (4 * (size_t)ex->scales.count + 7) & ~(size_t)7; }
+/* Scales of all stripes to scales.all, with a note; they stand first in a packet, as f32. */
+static void cg_scales_collect_(cg_ex_ *ex) {
+    uint8_t *out = ex->scales.all;
+    memset(out, 0, cg_scale_table_bytes_(ex));
     for (int p = 0; p < ex->plan.stripes; p++) {
         const size_t bytes = 4 * (size_t)cg_stripe_scale_count_(ex, p);
         memcpy(out, cg_own_packet_(ex, p) + CG_HEADER_BYTES, bytes);
         out += bytes;
     }
+    cg_note_put_(ex, ex->scales.all, cg_scale_table_bytes_(ex), ex->scales.count, CG_ROUND_SCALES_);
 }
 /* Takes the maximum over ranks of every scale, from the records if there is one and otherwise from the last
    allgather, and compresses again with it. */
 static void cg_scales_agree_(cg_ex_ *ex) {
+    for (int q = 0; ex->scales.count > 1 && q < ex->transport.size; q++)
+        cg_note_get_(ex, cg_gathered_(ex, (size_t)q), cg_scale_table_bytes_(ex), CG_ROUND_SCALES_, q);
+    if (ex->status != CG_OK) return;
     for (size_t i = 0; i < (size_t)ex->scales.count; i++) {
         float max_scale = 0.0f;
         for (size_t q = 0; q < cg_ranks_(ex); q++) {
@@ -189,12 +191,5 @@ static void cg_scales_agree_(cg_ex_ *ex) {
         ex->scales.max[i] = max_scale;
     }
     ex->scales.agreed = 1;
-    cg_stripes_compress_(ex);
-    if (ex->status == CG_OK) return;
-    ex->own.offset[0] = 0; /* the others expect packets: send failures */
-    for (int p = 0; p < ex->plan.stripes; p++) {
-        const size_t len = cg_bound(&ex->desc.op, cg_stripe_n_(ex, p));
-        cg_failure_put_(ex, ex->own.packets + (size_t)ex->own.offset[p], len);
-        ex->own.offset[p + 1] = ex->own.offset[p] + len;
-    }
+    if (ex->status == CG_OK) cg_stripes_compress_(ex);
 }

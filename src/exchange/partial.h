@@ -1,10 +1,11 @@
 /* partial: the routes ring and tree, on which a partial sum goes from rank to rank
 
-   Offers   cg_route_ring_, cg_route_tree_
+   Offers   cg_route_ring_, cg_route_tree_, and what they write (cg_write_*_)
    Needs    coroutine, accumulate, owner (stripes), allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->partial, ex->reduced, ex->inputs, ex->own, ex->mem.inbox, stripes and sum, desc.carry, ex->result
    An exact partial sum is a packet all the time, and cg_reduce adds to it. Otherwise a rank collects the packets that
-   come, then decodes them, adds its own gradient and encodes the sum by desc.op, once per rank and stripe. */
+   come, then decodes them, adds its own gradient and encodes the sum by desc.op, once per rank and stripe. Either way
+   the tag of a partial sum has the rank that sends it, because cg_reduce keeps the tag of its first packet. */
 
 /* A new partial sum of a stripe: this rank's packet, if exact. */
 static void cg_partial_begin_(cg_ex_ *ex, int stripe) {
@@ -109,7 +110,6 @@ static cg_status cg_contribution_less_hop_error_(cg_ex_ *ex) {
 static cg_status cg_route_ring_(cg_ex_ *ex) {
     const int me = ex->transport.rank, size = ex->transport.size, last = cg_wrap_(ex, me + 1);
     int stripe;
-    cg_status s;
     CG_CO_BEGIN_(ex)
     cg_partial_begin_(ex, me);
     cg_partial_encode_(ex, me);
@@ -121,7 +121,7 @@ static cg_status cg_route_ring_(cg_ex_ *ex) {
             ex->reduced.cap, cg_wrap_(ex, me - 1));
         stripe = cg_wrap_(ex, me - ex->co.i);
         cg_accept_(ex, ex->mem.inbox, ex->hop.in_len, cg_stripe_n_(ex, stripe), cg_stripe_tag_(ex, stripe, 0), stripe,
-            NULL, -1, ex->hop.from);
+            NULL, ex->hop.from, ex->hop.from);
         cg_partial_begin_(ex, stripe);
         cg_partial_add_(ex);
         cg_partial_encode_(ex, stripe);
@@ -131,22 +131,23 @@ static cg_status cg_route_ring_(cg_ex_ *ex) {
     CG_CO_ALLGATHER_(ex, 2, ex->plan.reduced_len_fixed, ex->mem.stripes);
     cg_inputs_from_gather_(ex);
     cg_accept_stripes_(ex);
-    if (ex->status != CG_OK) return ex->status;
-    s = cg_contribution_less_hop_error_(ex);
-    return s == CG_OK ? cg_write_stripes_(ex) : s;
+    return CG_OK;
     CG_CO_END_
+}
+static cg_status cg_write_ring_(cg_ex_ *ex) {
+    const cg_status s = cg_contribution_less_hop_error_(ex);
+    return s == CG_OK ? cg_write_stripes_(ex) : s;
 }
 static cg_status cg_route_tree_(cg_ex_ *ex) {
     const int me = ex->transport.rank, size = ex->transport.size;
-    cg_status s;
     CG_CO_BEGIN_(ex)
     cg_partial_begin_(ex, 0);
     for (ex->co.i = 1; ex->co.i < size && !(me & ex->co.i); ex->co.i <<= 1) {
         if (me + ex->co.i >= size) continue;
         CG_CO_HOP_(ex, 1, ex->plan.reduced_len_fixed, NULL, 0, -1, cg_partial_inbox_(ex),
             cg_reduced_fixed_len_(ex, ex->n), ex->reduced.cap, me + ex->co.i);
-        cg_accept_(
-            ex, cg_partial_inbox_(ex), ex->hop.in_len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, -1, ex->hop.from);
+        cg_accept_(ex, cg_partial_inbox_(ex), ex->hop.in_len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, ex->hop.from,
+            ex->hop.from);
         cg_partial_add_(ex);
     }
     cg_partial_encode_(ex, 0);
@@ -159,11 +160,11 @@ static cg_status cg_route_tree_(cg_ex_ *ex) {
                               : ex->partial.buf[0];
     ex->reduced.len = ex->partial.len;
     CG_CO_BROADCAST_(ex, 3, cg_reduced_fixed_len_(ex, ex->n), 0);
-    if (me) cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, -1, 0);
-    if (ex->status != CG_OK) return ex->status;
-    s = cg_contribution_less_hop_error_(ex);
-    return s == CG_OK
-        ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n)
-        : s;
+    if (me) cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, 0, 0);
+    return CG_OK;
     CG_CO_END_
+}
+static cg_status cg_write_tree_(cg_ex_ *ex) {
+    const cg_status s = cg_contribution_less_hop_error_(ex);
+    return s == CG_OK ? cg_write_reduced_(ex) : s;
 }

@@ -8,8 +8,8 @@
    A stripe is the part of the gradient that has a packet of its own: one for every rank on the routes ring and scatter,
    the whole vector otherwise. */
 
-enum { CG_RECORD_BYTES_ = 64, CG_PREAMBLE_BYTES_ = 16, CG_FALLBACK_RANKS_ = 16 };
-enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_DONE_ };
+enum { CG_RECORD_BYTES_ = 64, CG_NOTE_BYTES_ = 24, CG_COUNT_BYTES_ = 1024, CG_FALLBACK_RANKS_ = 16 };
+enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_CLOSING_, CG_PHASE_DONE_ };
 typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
 /* Bytes that cg_exchange takes from the start of mem for its state. */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)

@@ -1,13 +1,12 @@
 /* region: Ok-Topk, on which every rank sums a region of the vector and all together keep the k largest values
 
-   Offers   cg_route_region_
-   Needs    coroutine, lists, allgather (cg_sum_check_saturated_), core's reduce
-   Touches  ex->region, ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->preamble, ex->inputs, ex->mem.inbox and
+   Offers   cg_route_region_, cg_write_region_
+   Needs    coroutine, notes, lists, owner (tables), allgather (cg_sum_check_saturated_), core's reduce
+   Touches  ex->region, ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->note, ex->inputs, ex->mem.inbox and
             lists, ex->result
    Regions have about as many selected indices each: their bounds are the means over ranks of where each rank would put
    them. The owner of a region adds up the packets of it. The threshold is then found byte by byte, from histograms of
-   all ranks; values equal to it survive in the order of regions, as many as there is room for. A digest of the outcome
-   goes with the last preambles, because histograms have no checksum. */
+   all ranks; values equal to it survive in the order of regions, as many as there is room for. */
 
 /* out: N numbers of 8 bytes, where this rank would let every region begin so that each has as many of its indices. */
 CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
@@ -27,13 +26,13 @@ CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
 /* region.bounds from the proposals of the last allgather: means, rounded down, and summed without overflow. */
 static void cg_region_bounds_(cg_ex_ *ex) {
     const size_t size = cg_ranks_(ex);
-    for (size_t j = 0; j < size; j++) {
+    for (size_t q = 0; q < size; q++) cg_note_get_(ex, cg_gathered_(ex, q), 8 * size, CG_ROUND_BOUNDS_, (int)q);
+    for (size_t j = 0; ex->status == CG_OK && j < size; j++) {
         uint64_t quotients = 0, remainders = 0, before = j ? ex->region.bounds[j - 1] : 0;
         for (size_t q = 0; q < size; q++) {
             const uint64_t at = cg_get64_(cg_gathered_(ex, q) + 8 * j);
             if (at > ex->n) {
-                cg_ex_fail_(
-                    ex, at == UINT64_MAX ? CG_E_PEER : CG_E_CORRUPT, (int)q, "it proposes a region beyond the vector");
+                cg_ex_fail_(ex, CG_E_CORRUPT, (int)q, "it proposes a region beyond the vector");
                 return;
             }
             quotients += at / size;
@@ -51,8 +50,8 @@ static void cg_region_bounds_(cg_ex_ *ex) {
 static size_t cg_region_n_(const cg_ex_ *ex, int q) {
     return (size_t)(ex->region.bounds[q + 1] - ex->region.bounds[q]);
 }
-/* own.packets cut by region into packets at out (dropped.cap bytes), one after the other; their lengths go to this
-   rank's row behind the table in preamble.all. */
+/* own.packets cut by region into packets at out (dropped.cap bytes), one after the other; their lengths go to
+   cg_own_table_. */
 CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
     cg_sparse_reader_ r;
     cg_list_ list;
@@ -65,13 +64,14 @@ CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
     more = cg_sparse_next_(&r, &index, &value);
     for (int q = 0; q < ex->transport.size; q++) {
         const size_t n = cg_region_n_(ex, q);
+        const cg_tag tag = cg_stripe_tag_(ex, q, 1);
         size_t len;
         cg_list_in_mem_(ex, 0, n, &list);
         for (; more && index < ex->region.bounds[q + 1]; more = cg_sparse_next_(&r, &index, &value))
             cg_list_append_(&list, index - ex->region.bounds[q], value);
-        s = cg_sparse_packet_put_(0.0f, &ex->desc.tag, n, &list, out + (size_t)at, ex->dropped.cap - (size_t)at, &len);
+        s = cg_sparse_packet_put_(0.0f, &tag, n, &list, out + (size_t)at, ex->dropped.cap - (size_t)at, &len);
         if (s != CG_OK) return s;
-        cg_put64_(ex->preamble.all + 8 * ((size_t)ex->transport.size * cg_ranks_(ex) + (size_t)q), len);
+        cg_put64_(cg_own_table_(ex) + 8 * q, len);
         at += len;
     }
     return CG_OK;
@@ -123,7 +123,7 @@ static void cg_region_reduce_(cg_ex_ *ex) {
     for (int q = 0; q < ex->transport.size; q++)
         if (q != me)
             cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_region_n_(ex, me),
-                cg_stripe_tag_(ex, 0, 0), -1, NULL, q, q);
+                cg_stripe_tag_(ex, me, 1), -1, NULL, q, q);
     if (ex->status != CG_OK) return;
     s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), 0, ex->partial.buf[0],
         (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap), &ex->partial.len, ex->mem.scratch,
@@ -131,81 +131,80 @@ static void cg_region_reduce_(cg_ex_ *ex) {
     if (s == CG_OK) s = cg_sum_check_saturated_(ex->partial.buf[0], ex->partial.len);
     if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
 }
-/* In rounds without packets a failed rank sends 0xff bytes: counts, lengths or bounds that cannot be. */
-static void cg_region_mark_failed_(cg_ex_ *ex, cg_status s, uint8_t *out, size_t bytes) {
-    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
-    if (ex->status != CG_OK) memset(out, 0xff, bytes);
+/* The next byte of the threshold, from the histograms of the last allgather, if all are whole. */
+static void cg_region_counts_read_(cg_ex_ *ex, int byte) {
+    for (int q = 0; q < ex->transport.size; q++)
+        cg_note_get_(ex, cg_gathered_(ex, (size_t)q), CG_COUNT_BYTES_, CG_ROUND_COUNTS_ + (uint32_t)byte, q);
+    if (ex->status == CG_OK) cg_region_radix_step_(ex, byte);
 }
+/* reduced.packet = what survives of the sum of this rank's region; the rest becomes ex->dropped. */
+static cg_status cg_region_cut_(cg_ex_ *ex) {
+    const int me = ex->transport.rank;
+    ex->dropped.any = 1;
+    ex->dropped.flip = 0;
+    return cg_threshold_split_(ex, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, me), ex->region.threshold_bits,
+        ex->region.ties[me], cg_stripe_tag_(ex, me, 2), ex->reduced.packet, &ex->reduced.len, ex->dropped.buf[0],
+        (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap), (size_t)ex->region.bounds[me], &ex->dropped.len);
+}
+/* A step of this rank's own, unless it has failed before. */
+#define CG_REGION_TRY_(ex, step)                                                                              \
+  do {                                                                                                        \
+    const cg_status step_status = (ex)->status == CG_OK ? (step) : CG_OK;                                     \
+    if (step_status != CG_OK) cg_ex_fail_(ex, step_status, (ex)->transport.rank, cg_status_str(step_status)); \
+  } while (0)
 static cg_status cg_route_region_(cg_ex_ *ex) {
     const int me = ex->transport.rank, size = ex->transport.size;
-    const size_t ranks = cg_ranks_(ex), inbox_stride = ex->reduced.cap;
-    uint8_t *own_row = ex->preamble.all + 8 * ranks * ranks; /* behind the table */
+    const size_t inbox_stride = ex->reduced.cap;
+    uint8_t *own_table = cg_own_table_(ex);
     int to, from;
-    cg_status s;
     CG_CO_BEGIN_(ex)
-    cg_region_mark_failed_(ex, cg_region_propose_(ex, own_row), own_row, 8 * ranks);
-    CG_CO_AWAIT_(ex, 1, cg_allgather_equal_begin_(ex, own_row, 8 * ranks, ex->preamble.all));
+    CG_REGION_TRY_(ex, cg_region_propose_(ex, own_table));
+    CG_CO_AWAIT_(ex, 1, cg_allgather_tables_begin_(ex, CG_ROUND_BOUNDS_));
     cg_region_bounds_(ex);
-    if (ex->status != CG_OK) return ex->status; /* everybody has seen the same proposals */
-    cg_region_mark_failed_(ex, cg_region_split_(ex, ex->dropped.buf[0]), own_row, 8 * ranks);
-    CG_CO_AWAIT_(ex, 2, cg_allgather_equal_begin_(ex, own_row, 8 * ranks, ex->preamble.all));
-    for (int q = 0; q < size; q++) {
-        ex->inputs.len[q] = (size_t)cg_get64_(cg_gathered_(ex, (size_t)q) + 8 * (size_t)me);
-        for (const uint8_t *row = cg_gathered_(ex, (size_t)q), *p = row; p < row + 8 * ranks; p += 8)
-            if (cg_get64_(p) > inbox_stride) cg_ex_fail_(ex, CG_E_PEER, q, "it failed between two rounds");
-    }
-    if (ex->status != CG_OK) return ex->status; /* everybody has seen the same lengths */
+    CG_REGION_TRY_(ex, cg_region_split_(ex, ex->dropped.buf[0]));
+    CG_CO_AWAIT_(ex, 2, cg_allgather_tables_begin_(ex, CG_ROUND_LENGTHS_));
+    cg_lengths_read_(ex, inbox_stride);
+    CG_CO_VERDICT_(ex, 3, CG_ROUND_LENGTHS_);
     ex->region.send_offset[0] = 0;
     for (int q = 1; q < size; q++)
-        ex->region.send_offset[q] = ex->region.send_offset[q - 1] + cg_get64_(own_row + 8 * (q - 1));
+        ex->region.send_offset[q] = ex->region.send_offset[q - 1] + cg_get64_(own_table + 8 * (q - 1));
     for (ex->co.i = 0; ex->co.i < size; ex->co.i++) {
         to = cg_wrap_(ex, me + ex->co.i);
         from = cg_wrap_(ex, me - ex->co.i);
         ex->inputs.packet[from] = ex->co.i ? ex->mem.inbox + (size_t)from * inbox_stride
                                            : ex->dropped.buf[0] + (size_t)ex->region.send_offset[me];
         if (ex->co.i)
-            CG_CO_AWAIT_(ex, 3,
+            CG_CO_AWAIT_(ex, 4,
                 cg_sendrecv_begin_(ex, ex->dropped.buf[0] + (size_t)ex->region.send_offset[to],
-                    (size_t)cg_get64_(own_row + 8 * to), to, ex->mem.inbox + (size_t)from * inbox_stride,
+                    (size_t)cg_get64_(own_table + 8 * to), to, ex->mem.inbox + (size_t)from * inbox_stride,
                     ex->inputs.len[from], from));
     }
     cg_region_reduce_(ex);
     ex->region.threshold_bits = 0;
     ex->region.remaining = ex->plan.k;
     for (ex->co.i = 3; ex->co.i >= 0; ex->co.i--) {
-        cg_region_mark_failed_(ex,
-            ex->status == CG_OK ? cg_region_histogram_(ex, ex->co.i, ex->reduced.packet) : ex->status,
-            ex->reduced.packet, 1024);
-        CG_CO_AWAIT_(ex, 4, cg_allgather_equal_begin_(ex, ex->reduced.packet, 1024, ex->region.histograms));
-        for (size_t q = 0; q < ranks; q++)
-            if (cg_region_bin_count_(ex, q, 255) == 0xffffffffu)
-                cg_ex_fail_(ex, CG_E_PEER, (int)q, "it failed between two rounds");
-        if (ex->status != CG_OK) return ex->status;
-        cg_region_radix_step_(ex, ex->co.i);
+        CG_REGION_TRY_(ex, cg_region_histogram_(ex, ex->co.i, ex->reduced.packet));
+        cg_note_put_(ex, ex->reduced.packet, CG_COUNT_BYTES_, 0, CG_ROUND_COUNTS_ + (uint32_t)ex->co.i);
+        CG_CO_AWAIT_(ex, 5,
+            cg_allgather_equal_begin_(ex, ex->reduced.packet, CG_COUNT_BYTES_ + CG_NOTE_BYTES_, ex->region.histograms));
+        cg_region_counts_read_(ex, ex->co.i);
     }
-    ex->preamble.digest = ex->region.threshold_bits;
-    for (size_t q = 0; q < ranks; q++)
-        ex->preamble.digest = (uint32_t)cg_mix64_(ex->preamble.digest + ex->region.ties[q] + CG_GOLDEN_);
-    if (ex->status == CG_OK) {
-        s = cg_threshold_split_(ex, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, me),
-            ex->region.threshold_bits, ex->region.ties[me], ex->reduced.packet, &ex->reduced.len, ex->dropped.buf[0],
-            (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap), (size_t)ex->region.bounds[me], &ex->dropped.len);
-        ex->dropped.any = 1;
-        ex->dropped.flip = 0;
-        if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
-    }
+    CG_REGION_TRY_(ex, cg_region_cut_(ex));
     /* inbox has room for reduced.cap bytes from every rank, the most that a preamble may announce */
-    CG_CO_ALLGATHER_(ex, 5, 0, ex->mem.inbox);
+    CG_CO_ALLGATHER_(ex, 6, 0, ex->mem.inbox);
     cg_inputs_from_gather_(ex);
     for (int q = 0; q < size; q++)
         if (q != me)
             cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_region_n_(ex, q),
-                cg_stripe_tag_(ex, 0, 0), -1, NULL, -1, q);
-    if (ex->status != CG_OK) return ex->status;
-    s = cg_contribution_less_dropped_(ex);
-    for (int q = 0; q < size && s == CG_OK; q++)
+                cg_stripe_tag_(ex, q, 2), -1, NULL, q, q);
+    cg_contribution_less_dropped_(ex);
+    return CG_OK;
+    CG_CO_END_
+}
+static cg_status cg_write_region_(cg_ex_ *ex) {
+    cg_status s = CG_OK;
+    for (int q = 0; q < ex->transport.size && s == CG_OK; q++)
         s = cg_ex_decode_(ex, ex->inputs.packet[q], ex->inputs.len[q], ex->opening.result_factor, 0.0f,
             cg_at_mut_(ex->result, (size_t)ex->region.bounds[q]), cg_region_n_(ex, q));
     return s;
-    CG_CO_END_
 }

@@ -1,6 +1,7 @@
 /* routes: which operator may take which route, and what follows from the choice
 
-   Offers   cg_ex_resolve_, predicates on operators and routes (cg_is_f32_, cg_has_back_, cg_carry_floats_, ...)
+   Offers   cg_ex_resolve_, predicates on operators and routes (cg_is_f32_, cg_has_back_, cg_carry_floats_,
+            cg_records_need_verdict_ ...)
    Needs    ranks, traits
    Touches  ex->plan; ex->status where a description is refused
    Other headers may use: cg_is_compressed_first_
@@ -205,7 +206,8 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     ex->plan.stripes = 1;
     ex->plan.route = ex->desc.route;
     if (ex->desc.route > CG_ROUTE_LINEAR || ex->desc.fold > CG_FOLD_CONTRIBUTORS ||
-        (ex->desc.flags & ~(uint32_t)(CG_AGREE_SCALES | CG_ABSTAIN | CG_FEEDS_BACK))) {
+        (ex->desc.flags &
+            ~(uint32_t)(CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK))) {
         cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "unknown route, fold or flag");
         return;
     }
@@ -243,7 +245,8 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     ex->plan.is_matrix = traits.shape.is_matrix;
     ex->plan.transformed_n = traits.shape.transformed_n;
     ex->plan.has_pairs = cg_is_sparse_f32_(op) && !op->code.arg && traits.shape.values_per_index == 1;
-    ex->plan.op_len_fixed = cg_has_fixed_len_(op, &traits);
+    ex->plan.op_len_fixed = cg_has_fixed_len_(op, &traits) &&
+        !(ex->plan.route == CG_ROUTE_ALLGATHER && (ex->desc.flags & CG_MAY_ABSTAIN));
     ex->plan.max_selected = op->select.id && !op->sample.id && !op->transform.id ? (size_t)traits.shape.max_selected
                                                                                  : 0;
     ex->plan.k = (size_t)traits.k;
@@ -280,6 +283,13 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
         (ex->plan.back.select.id == CG_SELECT_BINS || ex->plan.back.select.id == CG_SELECT_VARIANCE))
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
     if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, ex->transport.rank, why);
+}
+/* Do messages after the opening depend on what records of other ranks say, so that all must have seen all of them? By
+   lengths of packets, or by who is the leader. */
+static int cg_records_need_verdict_(const cg_ex_ *ex) {
+    const uint32_t route = ex->plan.route;
+    return (!ex->plan.op_len_fixed && (route == CG_ROUTE_ALLGATHER || route == CG_ROUTE_SERVER)) ||
+        (ex->desc.leader == CG_LEADER_BY_SCORE && (route == CG_ROUTE_SERVER || route == CG_ROUTE_SHARED));
 }
 /* Is grad compressed by cg_exchange_start, before the opening? Otherwise the route does that, or sends no packet of
    it. */

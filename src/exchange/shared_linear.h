@@ -1,6 +1,6 @@
 /* shared_linear: the routes shared and linear, on which an allreduce sums f32 values that all ranks have in one place
 
-   Offers   cg_route_shared_, cg_route_linear_
+   Offers   cg_route_shared_, cg_route_linear_, and what they write (cg_write_*_)
    Needs    coroutine, lists, core's sparse, traits, matrix (PowerSGD) and packet (cg_packet_seal_)
    Touches  ex->reduced, ex->contrib, ex->mem.inbox, lists and matrix_work, desc.warm, ex->result
    Shared: the leader selects, everybody takes its indices. Linear: dense, random-k and rotated vectors as they are;
@@ -66,15 +66,26 @@ static void cg_shared_indices_(cg_ex_ *ex) {
         ex, &op, &ex->desc.tag, &side, ex->grad, ex->n, ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }
+/* reduced.packet = the summed values of payload, under the header and with the indices of contrib.packets. */
+static cg_status cg_shared_sum_(cg_ex_ *ex) {
+    cg_info info;
+    const cg_status s = cg_inspect(ex->contrib.packets, ex->contrib.len, &info);
+    if (s != CG_OK) return s;
+    cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
+    memcpy(ex->reduced.packet + CG_HEADER_BYTES + info.value_bytes,
+        ex->contrib.packets + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
+    ex->reduced.len = cg_packet_seal_(&info, ex->reduced.packet);
+    ex->report.used = ex->contrib.packets;
+    return CG_OK;
+}
 static cg_status cg_route_shared_(cg_ex_ *ex) {
     const float alpha = cg_alpha_(ex, (size_t)ex->transport.rank);
     const cg_op indices = cg_shared_op_(ex);
-    cg_info info;
     size_t k = 0;
-    cg_status s;
+    cg_status s = CG_OK;
     CG_CO_BEGIN_(ex)
     if (ex->transport.rank == ex->plan.root) cg_shared_indices_(ex);
-    CG_CO_BROADCAST_(ex, 1, 0, ex->plan.root);
+    CG_CO_BROADCAST_(ex, 1, ex->plan.op_len_fixed ? cg_bound(&indices, ex->n) : 0, ex->plan.root);
     if (ex->transport.rank != ex->plan.root)
         cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), -1, &indices,
             ex->plan.root, ex->plan.root);
@@ -83,21 +94,16 @@ static cg_status cg_route_shared_(cg_ex_ *ex) {
         s = cg_shared_values_(ex, &k);
         if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     }
-    if (ex->status != CG_OK && ex->reduced.len == 0)
-        return ex->status; /* the leader has failed: all know it by the preamble */
     cg_load_payload_(ex, ex->contrib.packets, k, ex->plan.max_selected, alpha);
     CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, cg_payload_(ex), ex->plan.max_selected));
     cg_payload_check_(ex, cg_payload_(ex), ex->plan.max_selected);
-    if (ex->status != CG_OK) return ex->status;
-    s = cg_inspect(ex->contrib.packets, ex->contrib.len, &info);
-    if (s != CG_OK) return s;
-    cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
-    memcpy(ex->reduced.packet + CG_HEADER_BYTES + info.value_bytes,
-        ex->contrib.packets + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
-    ex->reduced.len = cg_packet_seal_(&info, ex->reduced.packet);
-    ex->report.used = ex->contrib.packets;
-    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
+    if (ex->status == CG_OK) s = cg_shared_sum_(ex);
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+    return CG_OK;
     CG_CO_END_
+}
+static cg_status cg_write_shared_(cg_ex_ *ex) {
+    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
 }
 /* After both factors are summed: Q to desc.warm, P Q to ex->result; report.used is the same packet, but of a sum with Q
    scaled to this rank's share. */
@@ -136,25 +142,29 @@ static cg_status cg_route_linear_(cg_ex_ *ex) {
     CG_CO_BEGIN_(ex)
     if (traits.shape.is_matrix) {
         cg_lowrank_left_(op, &ex->desc.tag, ex->desc.warm, ex->grad, alpha, p, ex->mem.matrix_work);
+        /* a failed rank sends NaN, so that nobody waits for it */
+        if (ex->status != CG_OK) memset(p, 0xff, 4 * p_floats);
         CG_CO_AWAIT_(ex, 1, cg_allreduce_begin_(ex, p, p_floats));
         cg_payload_check_(ex, p, p_floats);
         if (ex->status == CG_OK) {
             s = cg_lowrank_right_(op, ex->grad, alpha, p, q, ex->mem.matrix_work);
             if (s != CG_OK) cg_ex_fail_(ex, s, -1, cg_status_str(s));
         }
-        /* a failed rank sends NaN, so that nobody waits for it */
         if (ex->status != CG_OK) memset(q, 0xff, 4 * (all_floats - p_floats));
         CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, q, all_floats - p_floats));
         cg_payload_check_(ex, q, all_floats - p_floats);
-        return ex->status == CG_OK ? cg_powersgd_finish_(ex) : ex->status;
+        return CG_OK;
     }
     cg_load_payload_(ex, ex->own.packets, all_floats, all_floats, alpha);
     CG_CO_AWAIT_(ex, 3, cg_allreduce_begin_(ex, cg_payload_(ex), all_floats));
     cg_payload_check_(ex, cg_payload_(ex), all_floats);
-    if (ex->status != CG_OK) return ex->status;
+    return CG_OK;
+    CG_CO_END_
+}
+static cg_status cg_write_linear_(cg_ex_ *ex) {
+    if (ex->plan.is_matrix) return cg_powersgd_finish_(ex);
     /* the header of a packet of equal length; its checksum is not looked at again */
     memcpy(ex->reduced.packet, ex->own.packets, CG_HEADER_BYTES);
-    cg_floats_swap_le_(cg_payload_(ex), all_floats);
+    cg_floats_swap_le_(cg_payload_(ex), (size_t)ex->plan.transformed_n);
     return cg_ex_decode_(ex, ex->reduced.packet, (size_t)ex->own.offset[1], 1.0f, 0.0f, ex->result, ex->n);
-    CG_CO_END_
 }

@@ -59,11 +59,13 @@ static void cg_sparse_apply_(
         else cg_store_(y, at, value[i]);
     }
 }
-/* A plain mean of f32 by the caller's route, tag and leader. */
+/* A plain mean of f32 by the caller's route, tag, leader and common, confirmed if the caller says so. */
 static cg_exchange_desc cg_f32_mean_step_desc_(const cg_exchange_desc *desc) {
     cg_exchange_desc d = CG_ZERO;
     d.route = desc->route;
     d.tag = desc->tag;
     d.leader = desc->leader;
+    d.flags = desc->flags & CG_CONFIRM;
+    d.common = desc->common;
     return d;
 }

@@ -52,6 +52,7 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     cg_status s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_check_finite_(grad, n);
     step_desc = cg_sketch_step_desc_(
         &sgd->fresh, &step_desc, cg_mix64_(d->k) ^ cg_as_bits_(d->momentum) ^ (uint64_t)cg_as_bits_(rate) << 32);
+    step_desc.flags |= CG_CONFIRM; /* momentum and error are the same on all ranks, and must stay so */
     if (s == CG_OK && need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
     if (s != CG_OK || !need)
         return cg_exchange_or_fail_(&step_desc, t, sgd->fresh.cells, cell_count, mem, bytes, s, report);
