@@ -247,6 +247,7 @@ typedef struct cg_ef {
     double moved[10], error, error_sent, score;
     uint64_t moves;
     uint64_t mark; /* see cg_ef_mark */
+    cg_report report; /* see cg_ef_report */
 } cg_ef;
 
 enum {
@@ -264,8 +265,8 @@ CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc);
 CG_API_ size_t cg_ef_bound(const cg_ef_desc *desc);
 /* Makes *ef with all state zero. mem may have any alignment and is yours; *ef and mem must stay in place as long as
    *ef is used. CG_E_ARG: a value out of range, or n is 0. CG_E_UNSUPPORTED: a field that this kind or operator cannot
-   use. CG_E_MEMORY: fewer than cg_ef_memory() bytes. After an error *ef must not be used. A cg_ef of zeros that
-   cg_ef_init has not made is refused by the other calls with CG_E_STATE. */
+   use. CG_E_MEMORY: fewer than cg_ef_memory() bytes. After an error *ef is zero but for its report (cg_ef_report), and
+   the other calls refuse it with CG_E_STATE, as they do a cg_ef of zeros that cg_ef_init has not made. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes);
 /* Sets the state to zero, as after cg_ef_init; a pending step is forgotten, and desc stays as it is. */
 CG_API_ void cg_ef_reset(cg_ef *ef);
@@ -279,6 +280,9 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out,
 CG_API_ float cg_ef_scale(const cg_ef *ef);
 CG_API_ cg_ef_stats cg_ef_stats_of(const cg_ef *ef);
 CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef); /* as 0.1 called it */
+/* How the last cg_ef_init, cg_ef_set_ratio or step (compress, commit, rollback, exchange) of *ef went: status, why, need
+   and at; after cg_ef_init also if it was refused, and after an exchange its report without used. */
+CG_API_ void cg_ef_report(const cg_ef *ef, cg_report *report);
 /* The operator of the step with that tag, after rules, policy and warm-up; NULL: the tag is zero. */
 CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag);
 
@@ -286,9 +290,9 @@ CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag);
 
 /* Compresses grad[0..n) and the residual into packet[0..*len). Succeeds if cap >= cg_ef_bound() and grad is finite;
    the step is then pending, and exactly one cg_ef_commit or cg_ef_rollback must follow. grad is not kept. CG_E_STATE:
-   a step is pending already. CG_E_CAPACITY: cap is too small for the operator of this step. After an error *len is 0
-   and the state is as it was, except after an error of a codec of yours, which counts as a rollback (stats.kept is
-   1). */
+   a step is pending already, and *len is left alone. CG_E_CAPACITY: cap is too small for the operator of this step.
+   After any other error *len is 0. The state is as it was, except after an error of a codec of yours, which counts as a
+   rollback (stats.kept is 1). cg_ef_report says more. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_compress(
     cg_ef *ef, const cg_tag *tag, const float *grad, void *packet, size_t cap, size_t *len);
 /* The same with what the operator or kind needs beside: side->aux (VARIANCE: the variances of this step), support,
@@ -640,6 +644,37 @@ static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
     return op;
 }
 
+/* src/ef/report.h */
+/* report: how the last call on a state went
+
+   Offers   cg_ef_fail_, cg_ef_done_, cg_ef_op_why_, cg_ef_unready_why_; the public cg_ef_report
+   Needs    cg_op_refusal_ of exchange
+   Touches  the state's report
+   Calls find out that something is wrong first, and look for the words only then. */
+
+/* Returns s, which the report then has, too. */
+static cg_status cg_ef_fail_(cg_ef *ef, cg_status s, const char *why, uint64_t need, uint64_t at) {
+    cg_report_set_(&ef->report, s, why, need, at);
+    return s;
+}
+static cg_status cg_ef_done_(cg_ef *ef) { return cg_ef_fail_(ef, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX); }
+static const char *cg_ef_unready_why_(const cg_ef *ef) {
+    return ef->pending ? "a step is pending: end it by cg_ef_commit or cg_ef_rollback first"
+                       : "cg_ef_init has not been called, or was refused: desc.n is the number of values";
+}
+/* Is op what is wrong? Then the report says why, with the n that it takes. A codec of the user's is not known here. */
+static int cg_ef_op_why_(cg_ef *ef, const cg_op *op, size_t n) {
+    cg_report refusal;
+    if (cg_is_user_codec_(&op->quantize) && cg_op_check_(op) == CG_OK) return 0;
+    refusal = cg_op_refusal_(op, NULL, n);
+    if (refusal.status == CG_OK) return 0;
+    cg_ef_fail_(ef, CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
+    return 1;
+}
+CG_API_ void cg_ef_report(const cg_ef *ef, cg_report *report) {
+    if (ef && report) *report = ef->report;
+}
+
 /* src/ef/plan.h */
 /* plan: checks a description, and lays out the memory of its state
 
@@ -773,6 +808,21 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
     ef->carry_first = 0;
     ef->mark = 0;
 }
+/* *ef becomes zero but for its report. need: the bytes of the state, if s is CG_E_MEMORY. */
+static void cg_ef_init_refused_(cg_ef *ef, const cg_ef_desc *d, cg_status s, uint64_t need) {
+    memset(ef, 0, sizeof *ef);
+    cg_ef_fail_(ef, s, "a field of desc is out of range: see cg_ef_desc", 0, CG_NO_INDEX);
+    if (s == CG_E_MEMORY)
+        cg_ef_fail_(ef, s, "mem is too small: cg_ef_memory gives its bytes", cg_add_sat_(need, 64), CG_NO_INDEX);
+    if (s == CG_E_UNSUPPORTED)
+        cg_ef_fail_(ef, s, "desc has a field or an operator that this kind cannot use: see cg_ef_desc", 0, CG_NO_INDEX);
+    if (s != CG_E_ARG) return;
+    if (!d) ef->report.why = "desc is NULL";
+    else if (!d->n) ef->report.why = "desc.n is 0: it is the number of values in every gradient";
+    else if (!cg_ef_op_why_(ef, &d->op, d->n))
+        for (size_t i = 0; d->rules && i < d->rule_count; i++)
+            if (cg_ef_op_why_(ef, &d->rules[i].op, d->n)) return;
+}
 CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes) {
     const cg_fenv_ env = cg_fenv_enter_();
     const size_t align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
@@ -785,11 +835,13 @@ CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_
         if (need > SIZE_MAX / 2) s = CG_E_ARG;
         else if (need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
     }
+    if (ef && s != CG_OK) cg_ef_init_refused_(ef, desc, s, need);
     if (s == CG_OK) {
         ef->desc = *desc;
         /* vectors of no values need a pointer that is not NULL: it is never followed */
         cg_ef_plan_(ef, desc, &needs, need ? (uint8_t *)mem + align_pad : (uint8_t *)ef->moved);
         cg_ef_reset(ef);
+        s = cg_ef_done_(ef);
     }
     cg_fenv_leave_(env);
     return s;
@@ -899,7 +951,8 @@ CG_API_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n) {
 /* step: from the gradient to p, the compensated gradient that is compressed
 
    Offers   cg_ef_step_ and its life: cg_ef_step_check_, cg_ef_step_begin_, then p by cg_ef_producer_ or by the passes
-            cg_ef_compensate_ and cg_ef_residual_accumulate_, then cg_ef_record_energy_; cg_ef_scale_vector_
+            cg_ef_compensate_ and cg_ef_residual_accumulate_, then cg_ef_record_energy_; cg_ef_step_why_ for a step
+            that is refused; cg_ef_scale_vector_
    Needs    plan, omega, residual8; producers, passes, kernels of core
    Touches  the vectors of the state, and its scale, hint and stats; cg_ef_step_check_ only the stats
    g is the gradient, e the residual (vector[0]; of kinds with p = g - h the shift h), u the velocity (vector[1]). In
@@ -1266,6 +1319,40 @@ static cg_producer_ cg_ef_producer_(const cg_ef *ef, const cg_ef_step_ *st) {
     if (ef->hint > 0.0f) fill.threshold_hint = cg_as_bits_(ef->hint);
     return fill;
 }
+/* Bytes of a state that could take op, too. */
+static uint64_t cg_ef_memory_with_op_(const cg_ef_desc *d, const cg_op *op) {
+    cg_ef_needs_ needs;
+    cg_ef measured;
+    if (cg_ef_check_(d, &needs) != CG_OK || cg_ef_needs_of_op_(d, *op, &needs) != CG_OK) return 0;
+    return cg_add_sat_(cg_ef_plan_(&measured, d, &needs, NULL), 64);
+}
+/* Says in the report why cg_ef_step_check_ has returned s, and returns it. op: of the step. */
+static cg_status cg_ef_step_why_(cg_ef *ef, cg_status s, const cg_extra *side, const float *grad, const cg_op *op) {
+    const cg_ef_desc *d = &ef->desc;
+    const float *aux = side ? side->aux : NULL;
+    uint64_t at;
+    if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, s, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
+    if (!grad) return cg_ef_fail_(ef, s, "grad is NULL", 0, CG_NO_INDEX);
+    if (s == CG_E_MEMORY)
+        return cg_ef_fail_(ef, s,
+            "the operator that desc.policy chose needs a larger state than desc.op and the rules: name it in a rule",
+            cg_ef_memory_with_op_(d, op), CG_NO_INDEX);
+    if (s == CG_E_NONFINITE) {
+        at = cg_first_nonfinite_(grad, d->n);
+        if (at != CG_NO_INDEX || !aux) return cg_ef_fail_(ef, s, cg_status_str(s), 0, at);
+        return cg_ef_fail_(
+            ef, s, "a variance in side->aux is NaN, Inf or above 1e37", 0, cg_first_nonfinite_(aux, d->n));
+    }
+    if (s == CG_E_ARG && d->kind == CG_EF_VARIANCE && !aux)
+        return cg_ef_fail_(ef, s, "VARIANCE needs the variances of this step in side->aux", 0, CG_NO_INDEX);
+    if (s == CG_E_ARG && cg_ef_op_why_(ef, op, d->n)) return s;
+    if (s == CG_E_UNSUPPORTED)
+        return cg_ef_fail_(ef, s,
+            "side has an aux, a support or scales that the operator of this step has no use for, or the operator does "
+            "not go with the kind",
+            0, CG_NO_INDEX);
+    return cg_ef_fail_(ef, s, cg_status_str(s), 0, CG_NO_INDEX);
+}
 
 /* src/ef/mark.h */
 /* mark: a hash of everything that a rank has received, so that ranks find out whether they have received the same
@@ -1442,21 +1529,34 @@ static cg_status cg_ef_compress_(
     const cg_tag none = CG_ZERO;
     cg_ef_step_ st;
     cg_producer_ fill;
+    cg_report packet_report;
     double grad_energy;
     size_t bound;
     cg_status s;
-    if (!len) return CG_E_ARG;
+    if (!len) return cg_ef_fail_(ef, CG_E_ARG, "len is NULL", 0, CG_NO_INDEX);
+    if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, CG_E_STATE, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
     *len = 0;
-    if (!ef || !packet) return CG_E_ARG;
+    if (!packet) return cg_ef_fail_(ef, CG_E_ARG, "packet is NULL", 0, CG_NO_INDEX);
     if (!tag) tag = &none;
     s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &grad_energy);
-    if (s != CG_OK) return s;
+    if (s != CG_OK) return cg_ef_step_why_(ef, s, side, grad, &st.op);
     bound = cg_bound_with(&st.op, &st.side, ef->desc.n);
-    if (!bound) return CG_E_ARG;
-    if (cap < bound || cap < CG_HEADER_BYTES) return CG_E_CAPACITY;
-    if (st.op.sample.id == CG_SAMPLE_PERMK && tag->rank >= st.op.sample.size) return CG_E_ARG;
+    if (!bound) {
+        packet_report = cg_op_refusal_(&st.op, &st.side, ef->desc.n);
+        return cg_ef_fail_(ef, CG_E_ARG, packet_report.why, packet_report.need, CG_NO_INDEX);
+    }
+    if (cap < bound || cap < CG_HEADER_BYTES) {
+        const size_t enough = cg_ef_bound(&ef->desc);
+        return cg_ef_fail_(ef, CG_E_CAPACITY, "packet is too small: cg_ef_bound gives its bytes",
+            enough > bound ? enough : bound, CG_NO_INDEX);
+    }
+    if (st.op.sample.id == CG_SAMPLE_PERMK && tag->rank >= st.op.sample.size)
+        return cg_ef_fail_(ef, CG_E_ARG, "tag.rank is not below the workers of permk", 0, CG_NO_INDEX);
     if (st.op.select.id == CG_SELECT_GIVEN) s = cg_support_check_(&st.side, ef->desc.n);
-    if (s != CG_OK) return s;
+    if (s != CG_OK)
+        return cg_ef_fail_(
+            ef, s, "side->support is missing, damaged, of another n, or has no indices of its own", 0, CG_NO_INDEX);
+    st.side.report = &packet_report;
     cg_ef_step_begin_(ef, &st);
     fill = cg_ef_producer_(ef, &st);
     s = cg_ef_pack_(ef, &st, &fill, tag, packet, cap, len);
@@ -1469,6 +1569,7 @@ static cg_status cg_ef_compress_(
     if (s == CG_OK && fill.lazy && !cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
         cg_ef_pass_(cg_ef_residual_accumulate_, &st, cg_ef_pass_vector_(ef), ef->desc.n);
     ef->pending = s == CG_OK;
+    cg_ef_fail_(ef, s, packet_report.why, packet_report.need, packet_report.at);
     /* a codec of the user's failed, with p in the residual or the gradient in EF21's running mean */
     if (s != CG_OK && (fill.started || st.g != grad)) {
         cg_ef_record_energy_(ef, fill.energy);
@@ -1478,8 +1579,13 @@ static cg_status cg_ef_compress_(
 }
 CG_API_ cg_status cg_ef_compress_with(
     cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len) {
-    const cg_fenv_ env = cg_fenv_enter_();
-    const cg_status s = cg_ef_compress_(ef, tag, side, grad, packet, cap, len);
+    cg_fenv_ env;
+    cg_status s;
+    if (!ef && len) *len = 0;
+    if (!ef) return CG_E_ARG;
+    env = cg_fenv_enter_();
+    s = cg_ef_compress_(ef, tag, side, grad, packet, cap, len);
+    if (side && side->report) *side->report = ef->report;
     cg_fenv_leave_(env);
     return s;
 }
@@ -1633,11 +1739,33 @@ static cg_status cg_ef_commit_now_(
     cg_ef_step_end_(ef);
     return s;
 }
+static cg_status cg_ef_not_pending_(cg_ef *ef) {
+    return cg_ef_fail_(ef, CG_E_STATE,
+        ef->desc.n ? "no step is pending: cg_ef_compress begins one" : cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
+}
+/* Says in the report why a commit has returned s. */
+static void cg_ef_commit_why_(cg_ef *ef, cg_status s, const void *used, const float *mean) {
+    const char *why = cg_status_str(s);
+    uint64_t at = CG_NO_INDEX;
+    if (s == CG_E_NONFINITE) {
+        why = "NaN or Inf in mean";
+        at = cg_first_nonfinite_(mean, ef->desc.n);
+    } else if (!mean && cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_))
+        why = "mean is NULL, and this kind needs the mean over ranks";
+    else if (!used) why = "used is NULL: give the packet of cg_ef_compress, or what of it was used";
+    else if (s == CG_E_MISMATCH) why = "used does not cover the n values of this state, or has another support";
+    else if (s == CG_E_CORRUPT) why = "used has a packet that is not intact";
+    cg_ef_fail_(ef, s, why, 0, at);
+}
 CG_API_ cg_status cg_ef_commit_with(cg_ef *ef, const cg_extra *side, const void *used, size_t used_len, float *mean) {
-    const cg_fenv_ env = cg_fenv_enter_();
-    const cg_status s = !ef ? CG_E_ARG
-        : !ef->pending      ? CG_E_STATE
-                            : cg_ef_commit_now_(ef, side, used, used_len, mean, 0);
+    cg_fenv_ env;
+    cg_status s;
+    if (!ef) return CG_E_ARG;
+    if (!ef->pending) return cg_ef_not_pending_(ef);
+    env = cg_fenv_enter_();
+    s = cg_ef_commit_now_(ef, side, used, used_len, mean, 0);
+    if (s == CG_OK) cg_ef_done_(ef);
+    else cg_ef_commit_why_(ef, s, used, mean);
     cg_fenv_leave_(env);
     return s;
 }
@@ -1650,11 +1778,11 @@ CG_API_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len) {
     (void)packet;
     (void)len;
     if (!ef) return CG_E_ARG;
-    if (!ef->pending) return CG_E_STATE;
+    if (!ef->pending) return cg_ef_not_pending_(ef);
     env = cg_fenv_enter_();
     cg_ef_rollback_now_(ef);
     cg_fenv_leave_(env);
-    return CG_OK;
+    return cg_ef_done_(ef);
 }
 
 /* src/ef/exchange.h */
@@ -1742,25 +1870,29 @@ typedef struct cg_ef_exchange_ctx_ {
 } cg_ef_exchange_ctx_;
 
 /* Finds everything that can be refused on this rank, and prepares *ctx, which is valid even on an error. Of the state
-   only the stats change. */
+   only stats and report change. */
 static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
     const float *grad, cg_ef_exchange_ctx_ *ctx) {
     const int scored = desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f;
+    uint64_t carry;
     cg_status s;
     memset(ctx, 0, sizeof *ctx);
     ctx->caller_desc = *desc;
     ctx->desc = cg_ef_step_desc_(ef, desc);
     cg_ef_buffer_bytes_of_(ef, desc, transport, &ctx->buffers);
     s = cg_ef_step_check_(ef, &desc->tag, desc->side, grad, scored, &ctx->step, &ctx->grad_energy);
+    ctx->step.side.report = NULL;
     ctx->desc.side = &ctx->step.side;
     ctx->desc.flags |= CG_FEEDS_BACK;
-    if (s == CG_OK && ef->carry && cg_exchange_carry(&ctx->desc, transport, ef->desc.n) > ef->desc.carry)
-        s = CG_E_MEMORY;
-    if (s == CG_OK && !cg_rate_ok_(desc)) s = CG_E_ARG;
-    if (s == CG_OK && ctx->step.op.sample.id == CG_SAMPLE_PERMK &&
-        (uint32_t)transport->rank >= ctx->step.op.sample.size)
-        s = CG_E_ARG;
-    return s;
+    if (s != CG_OK) return cg_ef_step_why_(ef, s, desc->side, grad, &ctx->step.op);
+    carry = ef->carry ? cg_exchange_carry(&ctx->desc, transport, ef->desc.n) : 0;
+    if (carry > ef->desc.carry)
+        return cg_ef_fail_(ef, CG_E_MEMORY, "cg_ef_desc.carry is too small: cg_exchange_carry gives its floats",
+            cg_mul_sat_(4, carry), CG_NO_INDEX);
+    if (!cg_rate_ok_(desc)) return cg_ef_fail_(ef, CG_E_ARG, "rate must be finite", 0, CG_NO_INDEX);
+    if (ctx->step.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= ctx->step.op.sample.size)
+        return cg_ef_fail_(ef, CG_E_ARG, "there are more ranks than workers of permk", 0, CG_NO_INDEX);
+    return cg_ef_done_(ef);
 }
 /* Begins the step: from here on the state changes. p is made in ctx->p, or will be by ctx->fill. buffer has
    vector_bytes and packet_bytes of ctx->buffers. An error (of LAQ's trial) is for the exchange to tell the others. */
@@ -1807,11 +1939,25 @@ static cg_status cg_ef_exchange_finish_(
         }
         /* packets are verified and the mean is there: that is all that can be wrong */
         report->why = "the result is not finite: the sum over ranks is too large";
+        report->status = (uint32_t)s;
         report->used = NULL;
         report->used_len = 0;
     }
     if (ef->stats.kept) cg_ef_rollback_now_(ef);
     return s;
+}
+/* What this rank has found wrong, in place of what the exchange knows of it. */
+static void cg_ef_copy_refusal_(const cg_ef *ef, cg_report *report) {
+    report->status = ef->report.status;
+    report->why = ef->report.why;
+    report->need = ef->report.need;
+    report->at = ef->report.at;
+}
+/* The exchange's report is also what cg_ef_report gives. */
+static void cg_ef_keep_report_(cg_ef *ef, const cg_report *report) {
+    ef->report = *report;
+    ef->report.used = NULL; /* in memory that is not the state's */
+    ef->report.used_len = 0;
 }
 static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
     void *mem, size_t bytes, cg_report *report) {
@@ -1823,11 +1969,13 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     const uint64_t need = cg_add_sat_(
         cg_add_sat_(r.buffers.vector_bytes, r.buffers.packet_bytes), r.buffers.exchange_bytes);
     if (s == CG_OK && r.buffers.exchange_bytes && (!mem || bytes < align_pad || bytes - align_pad < need))
-        s = CG_E_MEMORY;
+        s = cg_ef_fail_(ef, CG_E_MEMORY, "mem is too small: cg_ef_exchange_memory gives its bytes",
+            cg_add_sat_(need, 64), CG_NO_INDEX);
     /* refused: the others must hear of it */
     if (s != CG_OK || !r.buffers.exchange_bytes) {
-        s = cg_exchange_or_fail_(&r.desc, transport, grad, n, mem, bytes, s, report);
-        if (!n) report->why = "cg_ef_init has not been called, or was refused: desc.n is the number of values";
+        const cg_status refused = s;
+        s = cg_exchange_or_fail_(&r.desc, transport, grad, n, mem, bytes, refused, report);
+        if (refused != CG_OK && s == refused) cg_ef_copy_refusal_(ef, report);
         return s;
     }
     s = cg_ef_exchange_begin_(ef, desc, transport, grad, at, &r);
@@ -1847,12 +1995,11 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
     cg_fenv_ env;
     cg_status s;
     if (!report) report = &own;
-    memset(report, 0, sizeof *report);
-    report->rank = -1;
-    report->why = cg_status_str(CG_E_ARG);
+    cg_report_set_(report, CG_E_ARG, "ef, desc or transport is NULL", 0, CG_NO_INDEX);
     if (!ef || !desc || !transport) return CG_E_ARG;
     env = cg_fenv_enter_();
     s = cg_ef_exchange_(ef, desc, transport, grad, mem, bytes, report);
+    cg_ef_keep_report_(ef, report);
     cg_fenv_leave_(env);
     return s;
 }
@@ -1916,7 +2063,7 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     for (size_t i = 0; i < count; i++) { /* all of them, before any state changes */
         s = cg_ef_exchange_prepare_(efs[i], &layers[i].desc, t, layers[i].x, &ctxs[i]);
         for (size_t j = 0; j < i && s == CG_OK; j++)
-            if (efs[j] == efs[i]) s = CG_E_ARG;
+            if (efs[j] == efs[i]) s = cg_ef_fail_(efs[i], CG_E_ARG, "a cg_ef stands twice in the list", 0, CG_NO_INDEX);
         if (s != CG_OK && failed == CG_OK) {
             failed = s;
             refused_layer = i;
@@ -1947,22 +2094,47 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
         if (failed == CG_OK && efs[i]->stats.kept)
             layers[i].status = cg_ef_exchange_finish_(
                 efs[i], &ctxs[i], layers[i].status, &layers[i].report, ctxs[i].grad);
-        if (layers[i].status != CG_OK && s == CG_OK) s = layers[i].status;
+        if (failed == CG_OK) cg_ef_keep_report_(efs[i], &layers[i].report);
+        if (layers[i].status == CG_OK || s != CG_OK) continue;
+        s = layers[i].status;
+        cg_report_copy_outcome_(report, &layers[i].report);
     }
     if (failed == CG_OK) return s;
-    if (report && s == CG_E_ARG) report->why = cg_status_str(failed);
-    for (size_t i = 0; i < count; i++) layers[i].status = failed;
+    if (s == CG_E_ARG) cg_ef_copy_refusal_(efs[refused_layer], report);
+    for (size_t i = 0; i < count; i++) {
+        layers[i].status = failed;
+        if (s == CG_E_ARG) cg_report_copy_outcome_(&layers[i].report, report);
+        if (efs[i]->report.status != CG_OK) cg_ef_copy_refusal_(efs[i], &layers[i].report);
+        else {
+            layers[i].report.need = 0;
+            layers[i].report.at = CG_NO_INDEX;
+            cg_ef_keep_report_(efs[i], &layers[i].report);
+        }
+    }
     return failed;
 }
 CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report) {
     const size_t need = cg_ef_layers_memory(efs, layers, count, small, transport);
+    cg_report own;
     cg_fenv_ env;
     cg_status s;
-    if (report) memset(report, 0, sizeof *report);
+    if (!report) report = &own;
+    cg_report_set_(report, CG_E_ARG, "efs, layers or transport is NULL", 0, CG_NO_INDEX);
     if ((count && (!efs || !layers)) || !transport) return CG_E_ARG;
-    /* with no memory the exchange of layers refuses, and tells the others */
-    if (!need || !mem || bytes < need) return cg_exchange_layers(layers, count, small, transport, NULL, 0, report);
+    if (!need || !mem || bytes < need) {
+        /* with no memory the exchange of layers refuses, and tells the others */
+        s = cg_exchange_layers(layers, count, small, transport, NULL, 0, report);
+        for (size_t i = 0; i < count; i++) {
+            if (need && s == CG_E_MEMORY)
+                layers[i].report.why = "mem is too small: cg_ef_layers_memory gives its bytes";
+            cg_ef_keep_report_(efs[i], &layers[i].report);
+        }
+        if (!need || s != CG_E_MEMORY) return s;
+        report->why = "mem is too small: cg_ef_layers_memory gives its bytes";
+        report->need = need;
+        return s;
+    }
     env = cg_fenv_enter_();
     s = cg_ef_exchange_layers_(efs, layers, count, small, transport, mem, bytes, report);
     cg_fenv_leave_(env);
@@ -2076,6 +2248,14 @@ CG_API_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio) {
         if (s == CG_OK && needs.scratch_bytes > ef->scratch_bytes) s = CG_E_MEMORY;
         if (s == CG_OK) ef->desc.op = d.op;
     }
+    if (ef)
+        cg_ef_fail_(ef, s,
+            s == CG_E_STATE             ? cg_ef_unready_why_(ef)
+                : s == CG_E_UNSUPPORTED ? "the operator has no ratio"
+                : s == CG_E_MEMORY      ? "this ratio needs more memory than cg_ef_init was given"
+                : s == CG_E_ARG         ? "ratio must be above 0 and at most 1"
+                                        : cg_status_str(s),
+            s == CG_E_MEMORY ? cg_ef_memory(&d) : 0, CG_NO_INDEX);
     cg_fenv_leave_(env);
     return s;
 }

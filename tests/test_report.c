@@ -494,11 +494,296 @@ SUITE(exchange) {
     RUN_TEST(layers_memory);
 }
 
+/* ---- error feedback ---- */
+
+static cg_ef_desc ef_desc(const char *op, uint32_t kind) {
+    cg_ef_desc d = CG_ZERO;
+    d.op = parsed(op);
+    d.n = N;
+    d.kind = kind;
+    if (kind == CG_EF_LAQ) d.laq_step = 0.1f;
+    return d;
+}
+/* What the state says of its last call. */
+static cg_report last(const cg_ef *ef) {
+    cg_report r;
+    memset(&r, 0x55, sizeof r);
+    cg_ef_report(ef, &r);
+    return r;
+}
+#define EF_SAYS(want, words)                                \
+  do {                                                      \
+    const cg_report r_ = last(&ef);                         \
+    ASSERT_ENUM_EQ(want, (cg_status)r_.status, ops_status); \
+    ASSERTm(r_.why, strstr(r_.why, words));                 \
+  } while (0)
+
+TEST ef_init_says(void) {
+    cg_ef_desc d = ef_desc("lowrank:2:20:30", CG_EF_CLASSIC);
+    cg_ef_rule rule = CG_ZERO;
+    cg_ef ef;
+    void *mem;
+    size_t bytes, len = 5;
+    cg_report r;
+    memset(&ef, 0x55, sizeof ef);
+    ASSERT_EQ(CG_E_ARG, cg_ef_init(&ef, &d, scratch, sizeof scratch));
+    EF_SAYS(CG_E_ARG, "rows * cols");
+    ASSERT_EQ_FMT(600ul, (unsigned long)last(&ef).need, "%lu");
+    /* and it cannot be used by accident */
+    ASSERT_EQ(CG_E_STATE, cg_ef_compress(&ef, NULL, x, packet, sizeof packet, &len));
+    EF_SAYS(CG_E_STATE, "cg_ef_init");
+    ASSERT_EQ(5u, len);
+    ASSERT_EQ(CG_E_STATE, cg_ef_commit(&ef, packet, 5, NULL));
+    EF_SAYS(CG_E_STATE, "cg_ef_init");
+    d.op = cg_topk(0.1f);
+    rule.last = 5;
+    rule.op = cg_atomo(7, 11, 2);
+    d.rules = &rule;
+    d.rule_count = 1;
+    ASSERT_EQ(CG_E_ARG, cg_ef_init(&ef, &d, scratch, sizeof scratch));
+    ASSERT_EQ_FMT(77ul, (unsigned long)last(&ef).need, "%lu");
+    d.rule_count = 0;
+    d.op = cg_topk(2.0f);
+    ASSERT_EQ(CG_E_ARG, cg_ef_init(&ef, &d, scratch, sizeof scratch));
+    EF_SAYS(CG_E_ARG, "selection");
+    d.op = cg_topk(0.1f);
+    d.clip = -1.0f;
+    ASSERT_EQ(CG_E_ARG, cg_ef_init(&ef, &d, scratch, sizeof scratch));
+    EF_SAYS(CG_E_ARG, "desc");
+    d.clip = 0.0f;
+    d.momentum = 0.5f;
+    ASSERT_EQ(CG_E_UNSUPPORTED, cg_ef_init(&ef, &d, scratch, sizeof scratch));
+    EF_SAYS(CG_E_UNSUPPORTED, "kind");
+    d.momentum = 0.0f;
+    d.n = 0;
+    ASSERT_EQ(CG_E_ARG, cg_ef_init(&ef, &d, scratch, sizeof scratch));
+    EF_SAYS(CG_E_ARG, "desc.n");
+    ASSERT_EQ(CG_E_ARG, cg_ef_init(&ef, NULL, scratch, sizeof scratch));
+    EF_SAYS(CG_E_ARG, "desc is NULL");
+    d.n = N;
+    bytes = cg_ef_memory(&d);
+    ASSERT_EQ(CG_E_MEMORY, cg_ef_init(&ef, &d, scratch, bytes / 2));
+    EF_SAYS(CG_E_MEMORY, "cg_ef_memory");
+    r = last(&ef);
+    ASSERT_EQ_FMT((unsigned long)bytes, (unsigned long)r.need, "%lu");
+    mem = malloc((size_t)r.need);
+    ASSERT_EQ(CG_OK, cg_ef_init(&ef, &d, mem, (size_t)r.need));
+    EF_SAYS(CG_OK, "ok");
+    ASSERT_EQ(CG_E_STATE, cg_ef_commit(&ef, packet, 5, NULL));
+    EF_SAYS(CG_E_STATE, "cg_ef_compress");
+    ASSERT_EQ(CG_E_STATE, cg_ef_rollback(&ef, NULL, 0));
+    EF_SAYS(CG_E_STATE, "cg_ef_compress");
+    ASSERT_EQ(CG_E_MEMORY, cg_ef_set_ratio(&ef, 1.0f));
+    EF_SAYS(CG_E_MEMORY, "ratio");
+    d.op = cg_topk(1.0f);
+    ASSERT_EQ_FMT((unsigned long)cg_ef_memory(&d), (unsigned long)last(&ef).need, "%lu");
+    ASSERT_EQ(CG_E_ARG, cg_ef_set_ratio(&ef, 2.0f));
+    EF_SAYS(CG_E_ARG, "ratio");
+    ASSERT_EQ(CG_OK, cg_ef_set_ratio(&ef, 0.05f));
+    EF_SAYS(CG_OK, "ok");
+    free(mem);
+    PASS();
+}
+/* The second of two compresses names the call that is missing, and leaves *len alone. */
+TEST ef_second_compress(void) {
+    const cg_ef_desc d = ef_desc("topk:0.1", CG_EF_CLASSIC);
+    const size_t bytes = cg_ef_memory(&d), bound = cg_ef_bound(&d);
+    void *mem = malloc(bytes);
+    cg_extra extra = CG_ZERO;
+    cg_ef ef;
+    cg_report r;
+    size_t len = 0, before;
+    fill();
+    ASSERT_EQ(CG_OK, cg_ef_init(&ef, &d, mem, bytes));
+    ASSERT_EQ(CG_E_CAPACITY, cg_ef_compress(&ef, NULL, x, packet, bound - 1, &len));
+    EF_SAYS(CG_E_CAPACITY, "cg_ef_bound");
+    ASSERT_EQ_FMT((unsigned long)bound, (unsigned long)last(&ef).need, "%lu");
+    ASSERT_EQ(CG_OK, cg_ef_compress(&ef, NULL, x, packet, bound, &len));
+    EF_SAYS(CG_OK, "ok");
+    ASSERT(len > CG_HEADER_BYTES);
+    before = len;
+    ASSERT_EQ(CG_E_STATE, cg_ef_compress(&ef, NULL, x, packet, bound, &len));
+    ASSERT_EQ(before, len);
+    EF_SAYS(CG_E_STATE, "cg_ef_commit or cg_ef_rollback");
+    extra.report = &r;
+    memset(&r, 0x55, sizeof r);
+    ASSERT_EQ(CG_E_STATE, cg_ef_compress_with(&ef, NULL, &extra, x, packet, bound, &len));
+    ASSERT(before == len && r.status == CG_E_STATE && strstr(r.why, "cg_ef_commit or cg_ef_rollback"));
+    ASSERT_EQ(CG_E_MISMATCH, cg_ef_commit(&ef, packet, 0, NULL));
+    EF_SAYS(CG_E_MISMATCH, "used");
+    ASSERT_EQ(CG_E_CORRUPT, cg_ef_commit(&ef, packet, len - 4, NULL));
+    EF_SAYS(CG_E_CORRUPT, "used");
+    ASSERT_EQ(CG_E_ARG, cg_ef_commit(&ef, NULL, len, NULL));
+    EF_SAYS(CG_E_ARG, "used is NULL");
+    ASSERT_EQ(CG_OK, cg_ef_commit(&ef, packet, len, NULL));
+    EF_SAYS(CG_OK, "ok");
+    free(mem);
+    PASS();
+}
+TEST ef_not_finite(uint32_t kind) {
+    const cg_ef_desc d = ef_desc(kind == CG_EF_VARIANCE ? "variance:1"
+            : kind == CG_EF_DIANA || kind == CG_EF_LAQ  ? "absmax:8:64"
+                                                        : "topk:0.1",
+        kind);
+    const size_t bytes = cg_ef_memory(&d);
+    void *mem = malloc(bytes);
+    cg_extra extra = CG_ZERO;
+    cg_ef ef;
+    cg_report r;
+    size_t len;
+    ASSERT_EQ(CG_OK, cg_ef_init(&ef, &d, mem, bytes));
+    extra.report = &r;
+    for (size_t i = 0; i < N; i++) y[i] = 1.0f;
+    if (kind == CG_EF_VARIANCE) {
+        ASSERT_EQ(CG_E_ARG, cg_ef_compress(&ef, NULL, x, packet, sizeof packet, &len));
+        EF_SAYS(CG_E_ARG, "aux");
+        extra.aux = y;
+    }
+    for (size_t at = 0; at < N; at += 1 + at) {
+        fill();
+        x[at] = ref_float(0x7fc00000u);
+        ASSERT_EQ(CG_E_NONFINITE, cg_ef_compress_with(&ef, NULL, &extra, x, packet, sizeof packet, &len));
+        ASSERT_EQ_FMT((unsigned long)at, (unsigned long)r.at, "%lu");
+        ASSERT_EQ_FMT((unsigned long)at, (unsigned long)last(&ef).at, "%lu");
+    }
+    fill();
+    if (kind == CG_EF_VARIANCE) {
+        y[5] = ref_float(0x7f800000u);
+        ASSERT_EQ(CG_E_NONFINITE, cg_ef_compress_with(&ef, NULL, &extra, x, packet, sizeof packet, &len));
+        ASSERT(strstr(r.why, "aux") && r.at == 5);
+        y[5] = 1.0f;
+    }
+    ASSERT_EQ(CG_OK, cg_ef_compress_with(&ef, NULL, &extra, x, packet, sizeof packet, &len));
+    ASSERT(r.status == CG_OK && !strcmp(r.why, "ok"));
+    if (kind >= CG_EF_EF21) {
+        ASSERT_EQ(CG_E_ARG, cg_ef_commit(&ef, packet, len, NULL));
+        EF_SAYS(CG_E_ARG, "mean is NULL");
+        y[9] = ref_float(0x7f800000u);
+        ASSERT_EQ(CG_E_NONFINITE, cg_ef_commit(&ef, packet, len, y));
+        EF_SAYS(CG_E_NONFINITE, "mean");
+        ASSERT_EQ(9u, last(&ef).at);
+    }
+    free(mem);
+    PASS();
+}
+
+/* One rank alone: what is refused before any message. */
+static cg_op bad_policy(void *user, const cg_tag *tag, size_t n, cg_op planned) {
+    (void)tag;
+    (void)n;
+    return *(int *)user ? cg_topk(1.0f) : planned;
+}
+TEST ef_exchange_says(void) {
+    cg_ef_desc d = ef_desc("topk:0.1", CG_EF_CLASSIC);
+    cg_exchange_desc e = CG_ZERO;
+    cg_transport t = CG_ZERO;
+    cg_ef ef;
+    cg_report r;
+    cg_op absmax_nearest = parsed("absmax:4:64:nearest");
+    int choose = 0;
+    void *mem = malloc(1u << 20), *work = malloc(1u << 20);
+    size_t bytes, len, want;
+    t.size = 1;
+    d.policy = bad_policy;
+    d.policy_user = &choose;
+    fill();
+    ASSERT_EQ(CG_OK, cg_ef_init(&ef, &d, mem, 1u << 20));
+    bytes = cg_ef_exchange_memory(&ef, &e, &t);
+    ASSERT(bytes && bytes < 1u << 20);
+    ASSERT_EQ(CG_OK, cg_ef_exchange(&ef, &e, &t, x, work, bytes, &r));
+    ASSERT_STR_EQ("ok", r.why); /* no warning: this is error feedback */
+    ASSERT(last(&ef).route == r.route && r.route && !last(&ef).used);
+    ASSERT_EQ(CG_E_MEMORY, cg_ef_exchange(&ef, &e, &t, x, work, bytes / 2, &r));
+    ASSERTm(r.why, strstr(r.why, "cg_ef_exchange_memory") && r.status == CG_E_MEMORY && r.rank == 0);
+    ASSERT_EQ_FMT((unsigned long)bytes, (unsigned long)r.need, "%lu");
+    EF_SAYS(CG_E_MEMORY, "cg_ef_exchange_memory");
+    x[1234] = ref_float(0x7f800000u);
+    ASSERT_EQ(CG_E_NONFINITE, cg_ef_exchange(&ef, &e, &t, x, work, bytes, &r));
+    ASSERT(r.at == 1234 && r.status == CG_E_NONFINITE && last(&ef).at == 1234);
+    fill();
+    ASSERT_EQ(CG_E_ARG, cg_ef_exchange(&ef, &e, &t, NULL, work, bytes, &r));
+    ASSERTm(r.why, strstr(r.why, "grad is NULL"));
+    choose = 1;
+    ASSERT_EQ(CG_E_MEMORY, cg_ef_exchange(&ef, &e, &t, x, work, 1u << 20, &r));
+    ASSERTm(r.why, strstr(r.why, "policy"));
+    d.op = cg_topk(1.0f);
+    ASSERT_EQ_FMT((unsigned long)cg_ef_memory(&d), (unsigned long)r.need, "%lu");
+    choose = 0;
+    ASSERT_EQ(CG_OK, cg_ef_compress(&ef, NULL, x, packet, sizeof packet, &len));
+    ASSERT_EQ(CG_E_STATE, cg_ef_exchange(&ef, &e, &t, x, work, bytes, &r));
+    ASSERTm(r.why, strstr(r.why, "cg_ef_commit or cg_ef_rollback"));
+    ASSERT_EQ(CG_E_ARG, cg_ef_exchange(NULL, &e, &t, x, work, bytes, &r));
+    ASSERTm(r.why, strstr(r.why, "ef, desc or transport is NULL") && r.status == CG_E_ARG);
+    /* a carry that is too short says how long it has to be */
+    d = ef_desc("topk:0.1", CG_EF_CLASSIC);
+    e.back = &absmax_nearest;
+    e.route = CG_ROUTE_SERVER;
+    e.carry = y;
+    want = cg_exchange_carry(&e, &t, N);
+    ASSERT_EQ(N, want);
+    d.carry = 10;
+    ASSERT_EQ(CG_OK, cg_ef_init(&ef, &d, mem, 1u << 20));
+    ASSERT_EQ(CG_E_MEMORY, cg_ef_exchange(&ef, &e, &t, x, work, 1u << 20, &r));
+    ASSERTm(r.why, strstr(r.why, "carry"));
+    ASSERT_EQ_FMT(4ul * (unsigned long)want, (unsigned long)r.need, "%lu");
+    free(mem);
+    free(work);
+    PASS();
+}
+TEST ef_layers_say(void) {
+    const cg_ef_desc d = ef_desc("topk:0.1", CG_EF_CLASSIC);
+    static cg_ef ef[2];
+    cg_ef *efs[2] = { &ef[0], &ef[1] };
+    static float grads[2][N];
+    cg_layer l[2];
+    cg_transport t = CG_ZERO;
+    cg_report r;
+    void *mem[2], *work;
+    size_t bytes;
+    t.size = 1;
+    memset(l, 0, sizeof l);
+    for (int i = 0; i < 2; i++) {
+        mem[i] = malloc(cg_ef_memory(&d));
+        ASSERT_EQ(CG_OK, cg_ef_init(&ef[i], &d, mem[i], cg_ef_memory(&d)));
+        ref_fill(REF_GAUSSIAN, (unsigned)i, grads[i], N);
+        l[i].x = grads[i];
+        l[i].desc.tag.tensor = (uint32_t)i;
+    }
+    bytes = cg_ef_layers_memory(efs, l, 2, 0, &t);
+    work = malloc(bytes);
+    ASSERT_EQ(CG_OK, cg_ef_exchange_layers(efs, l, 2, 0, &t, work, bytes, &r));
+    ASSERT(!strcmp(r.why, "ok") && r.route && r.route == l[1].report.route && !strcmp(l[1].report.why, "ok"));
+    ASSERT_EQ(CG_E_MEMORY, cg_ef_exchange_layers(efs, l, 2, 0, &t, work, bytes / 2, &r));
+    ASSERTm(r.why, strstr(r.why, "cg_ef_layers_memory") && strstr(l[1].report.why, "cg_ef_layers_memory"));
+    ASSERT_EQ_FMT((unsigned long)bytes, (unsigned long)r.need, "%lu");
+    ASSERT_EQ(CG_E_MEMORY, (cg_status)last(&ef[1]).status);
+    grads[1][77] = ref_float(0x7f800000u);
+    ASSERT_EQ(CG_E_NONFINITE, cg_ef_exchange_layers(efs, l, 2, 0, &t, work, bytes, &r));
+    ASSERT(r.status == CG_E_NONFINITE && r.at == 77);
+    ASSERT(l[1].report.at == 77 && l[0].report.at == CG_NO_INDEX && l[0].status == CG_E_NONFINITE);
+    ASSERT(l[0].report.status == CG_E_NONFINITE && last(&ef[1]).at == 77 && last(&ef[0]).at == CG_NO_INDEX);
+    efs[1] = efs[0];
+    ASSERT_EQ(CG_E_ARG, cg_ef_exchange_layers(efs, l, 2, 0, &t, work, bytes, &r));
+    ASSERTm(r.why, strstr(r.why, "twice"));
+    for (int i = 0; i < 2; i++) free(mem[i]);
+    free(work);
+    PASS();
+}
+
+SUITE(feedback) {
+    RUN_TEST(ef_init_says);
+    RUN_TEST(ef_second_compress);
+    for (uint32_t kind = CG_EF_CLASSIC; kind <= CG_EF_ONEBIT_ADAM; kind++) RUN_TEST1(ef_not_finite, kind);
+    RUN_TEST(ef_exchange_says);
+    RUN_TEST(ef_layers_say);
+}
+
 GREATEST_MAIN_DEFS();
 
 int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(core);
     RUN_SUITE(exchange);
+    RUN_SUITE(feedback);
     GREATEST_MAIN_END();
 }

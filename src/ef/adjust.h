@@ -41,6 +41,14 @@ CG_API_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio) {
         if (s == CG_OK && needs.scratch_bytes > ef->scratch_bytes) s = CG_E_MEMORY;
         if (s == CG_OK) ef->desc.op = d.op;
     }
+    if (ef)
+        cg_ef_fail_(ef, s,
+            s == CG_E_STATE             ? cg_ef_unready_why_(ef)
+                : s == CG_E_UNSUPPORTED ? "the operator has no ratio"
+                : s == CG_E_MEMORY      ? "this ratio needs more memory than cg_ef_init was given"
+                : s == CG_E_ARG         ? "ratio must be above 0 and at most 1"
+                                        : cg_status_str(s),
+            s == CG_E_MEMORY ? cg_ef_memory(&d) : 0, CG_NO_INDEX);
     cg_fenv_leave_(env);
     return s;
 }

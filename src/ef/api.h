@@ -112,6 +112,7 @@ typedef struct cg_ef {
     double moved[10], error, error_sent, score;
     uint64_t moves;
     uint64_t mark; /* see cg_ef_mark */
+    cg_report report; /* see cg_ef_report */
 } cg_ef;
 
 enum {
@@ -129,8 +130,8 @@ CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc);
 CG_API_ size_t cg_ef_bound(const cg_ef_desc *desc);
 /* Makes *ef with all state zero. mem may have any alignment and is yours; *ef and mem must stay in place as long as
    *ef is used. CG_E_ARG: a value out of range, or n is 0. CG_E_UNSUPPORTED: a field that this kind or operator cannot
-   use. CG_E_MEMORY: fewer than cg_ef_memory() bytes. After an error *ef must not be used. A cg_ef of zeros that
-   cg_ef_init has not made is refused by the other calls with CG_E_STATE. */
+   use. CG_E_MEMORY: fewer than cg_ef_memory() bytes. After an error *ef is zero but for its report (cg_ef_report), and
+   the other calls refuse it with CG_E_STATE, as they do a cg_ef of zeros that cg_ef_init has not made. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes);
 /* Sets the state to zero, as after cg_ef_init; a pending step is forgotten, and desc stays as it is. */
 CG_API_ void cg_ef_reset(cg_ef *ef);
@@ -144,6 +145,9 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out,
 CG_API_ float cg_ef_scale(const cg_ef *ef);
 CG_API_ cg_ef_stats cg_ef_stats_of(const cg_ef *ef);
 CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef); /* as 0.1 called it */
+/* How the last cg_ef_init, cg_ef_set_ratio or step (compress, commit, rollback, exchange) of *ef went: status, why, need
+   and at; after cg_ef_init also if it was refused, and after an exchange its report without used. */
+CG_API_ void cg_ef_report(const cg_ef *ef, cg_report *report);
 /* The operator of the step with that tag, after rules, policy and warm-up; NULL: the tag is zero. */
 CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag);
 
@@ -151,9 +155,9 @@ CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag);
 
 /* Compresses grad[0..n) and the residual into packet[0..*len). Succeeds if cap >= cg_ef_bound() and grad is finite;
    the step is then pending, and exactly one cg_ef_commit or cg_ef_rollback must follow. grad is not kept. CG_E_STATE:
-   a step is pending already. CG_E_CAPACITY: cap is too small for the operator of this step. After an error *len is 0
-   and the state is as it was, except after an error of a codec of yours, which counts as a rollback (stats.kept is
-   1). */
+   a step is pending already, and *len is left alone. CG_E_CAPACITY: cap is too small for the operator of this step.
+   After any other error *len is 0. The state is as it was, except after an error of a codec of yours, which counts as a
+   rollback (stats.kept is 1). cg_ef_report says more. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_compress(
     cg_ef *ef, const cg_tag *tag, const float *grad, void *packet, size_t cap, size_t *len);
 /* The same with what the operator or kind needs beside: side->aux (VARIANCE: the variances of this step), support,

@@ -142,11 +142,33 @@ static cg_status cg_ef_commit_now_(
     cg_ef_step_end_(ef);
     return s;
 }
+static cg_status cg_ef_not_pending_(cg_ef *ef) {
+    return cg_ef_fail_(ef, CG_E_STATE,
+        ef->desc.n ? "no step is pending: cg_ef_compress begins one" : cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
+}
+/* Says in the report why a commit has returned s. */
+static void cg_ef_commit_why_(cg_ef *ef, cg_status s, const void *used, const float *mean) {
+    const char *why = cg_status_str(s);
+    uint64_t at = CG_NO_INDEX;
+    if (s == CG_E_NONFINITE) {
+        why = "NaN or Inf in mean";
+        at = cg_first_nonfinite_(mean, ef->desc.n);
+    } else if (!mean && cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_))
+        why = "mean is NULL, and this kind needs the mean over ranks";
+    else if (!used) why = "used is NULL: give the packet of cg_ef_compress, or what of it was used";
+    else if (s == CG_E_MISMATCH) why = "used does not cover the n values of this state, or has another support";
+    else if (s == CG_E_CORRUPT) why = "used has a packet that is not intact";
+    cg_ef_fail_(ef, s, why, 0, at);
+}
 CG_API_ cg_status cg_ef_commit_with(cg_ef *ef, const cg_extra *side, const void *used, size_t used_len, float *mean) {
-    const cg_fenv_ env = cg_fenv_enter_();
-    const cg_status s = !ef ? CG_E_ARG
-        : !ef->pending      ? CG_E_STATE
-                            : cg_ef_commit_now_(ef, side, used, used_len, mean, 0);
+    cg_fenv_ env;
+    cg_status s;
+    if (!ef) return CG_E_ARG;
+    if (!ef->pending) return cg_ef_not_pending_(ef);
+    env = cg_fenv_enter_();
+    s = cg_ef_commit_now_(ef, side, used, used_len, mean, 0);
+    if (s == CG_OK) cg_ef_done_(ef);
+    else cg_ef_commit_why_(ef, s, used, mean);
     cg_fenv_leave_(env);
     return s;
 }
@@ -159,9 +181,9 @@ CG_API_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len) {
     (void)packet;
     (void)len;
     if (!ef) return CG_E_ARG;
-    if (!ef->pending) return CG_E_STATE;
+    if (!ef->pending) return cg_ef_not_pending_(ef);
     env = cg_fenv_enter_();
     cg_ef_rollback_now_(ef);
     cg_fenv_leave_(env);
-    return CG_OK;
+    return cg_ef_done_(ef);
 }

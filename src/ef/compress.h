@@ -37,21 +37,34 @@ static cg_status cg_ef_compress_(
     const cg_tag none = CG_ZERO;
     cg_ef_step_ st;
     cg_producer_ fill;
+    cg_report packet_report;
     double grad_energy;
     size_t bound;
     cg_status s;
-    if (!len) return CG_E_ARG;
+    if (!len) return cg_ef_fail_(ef, CG_E_ARG, "len is NULL", 0, CG_NO_INDEX);
+    if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, CG_E_STATE, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
     *len = 0;
-    if (!ef || !packet) return CG_E_ARG;
+    if (!packet) return cg_ef_fail_(ef, CG_E_ARG, "packet is NULL", 0, CG_NO_INDEX);
     if (!tag) tag = &none;
     s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &grad_energy);
-    if (s != CG_OK) return s;
+    if (s != CG_OK) return cg_ef_step_why_(ef, s, side, grad, &st.op);
     bound = cg_bound_with(&st.op, &st.side, ef->desc.n);
-    if (!bound) return CG_E_ARG;
-    if (cap < bound || cap < CG_HEADER_BYTES) return CG_E_CAPACITY;
-    if (st.op.sample.id == CG_SAMPLE_PERMK && tag->rank >= st.op.sample.size) return CG_E_ARG;
+    if (!bound) {
+        packet_report = cg_op_refusal_(&st.op, &st.side, ef->desc.n);
+        return cg_ef_fail_(ef, CG_E_ARG, packet_report.why, packet_report.need, CG_NO_INDEX);
+    }
+    if (cap < bound || cap < CG_HEADER_BYTES) {
+        const size_t enough = cg_ef_bound(&ef->desc);
+        return cg_ef_fail_(ef, CG_E_CAPACITY, "packet is too small: cg_ef_bound gives its bytes",
+            enough > bound ? enough : bound, CG_NO_INDEX);
+    }
+    if (st.op.sample.id == CG_SAMPLE_PERMK && tag->rank >= st.op.sample.size)
+        return cg_ef_fail_(ef, CG_E_ARG, "tag.rank is not below the workers of permk", 0, CG_NO_INDEX);
     if (st.op.select.id == CG_SELECT_GIVEN) s = cg_support_check_(&st.side, ef->desc.n);
-    if (s != CG_OK) return s;
+    if (s != CG_OK)
+        return cg_ef_fail_(
+            ef, s, "side->support is missing, damaged, of another n, or has no indices of its own", 0, CG_NO_INDEX);
+    st.side.report = &packet_report;
     cg_ef_step_begin_(ef, &st);
     fill = cg_ef_producer_(ef, &st);
     s = cg_ef_pack_(ef, &st, &fill, tag, packet, cap, len);
@@ -64,6 +77,7 @@ static cg_status cg_ef_compress_(
     if (s == CG_OK && fill.lazy && !cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
         cg_ef_pass_(cg_ef_residual_accumulate_, &st, cg_ef_pass_vector_(ef), ef->desc.n);
     ef->pending = s == CG_OK;
+    cg_ef_fail_(ef, s, packet_report.why, packet_report.need, packet_report.at);
     /* a codec of the user's failed, with p in the residual or the gradient in EF21's running mean */
     if (s != CG_OK && (fill.started || st.g != grad)) {
         cg_ef_record_energy_(ef, fill.energy);
@@ -73,8 +87,13 @@ static cg_status cg_ef_compress_(
 }
 CG_API_ cg_status cg_ef_compress_with(
     cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len) {
-    const cg_fenv_ env = cg_fenv_enter_();
-    const cg_status s = cg_ef_compress_(ef, tag, side, grad, packet, cap, len);
+    cg_fenv_ env;
+    cg_status s;
+    if (!ef && len) *len = 0;
+    if (!ef) return CG_E_ARG;
+    env = cg_fenv_enter_();
+    s = cg_ef_compress_(ef, tag, side, grad, packet, cap, len);
+    if (side && side->report) *side->report = ef->report;
     cg_fenv_leave_(env);
     return s;
 }

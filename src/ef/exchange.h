@@ -82,25 +82,29 @@ typedef struct cg_ef_exchange_ctx_ {
 } cg_ef_exchange_ctx_;
 
 /* Finds everything that can be refused on this rank, and prepares *ctx, which is valid even on an error. Of the state
-   only the stats change. */
+   only stats and report change. */
 static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
     const float *grad, cg_ef_exchange_ctx_ *ctx) {
     const int scored = desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f;
+    uint64_t carry;
     cg_status s;
     memset(ctx, 0, sizeof *ctx);
     ctx->caller_desc = *desc;
     ctx->desc = cg_ef_step_desc_(ef, desc);
     cg_ef_buffer_bytes_of_(ef, desc, transport, &ctx->buffers);
     s = cg_ef_step_check_(ef, &desc->tag, desc->side, grad, scored, &ctx->step, &ctx->grad_energy);
+    ctx->step.side.report = NULL;
     ctx->desc.side = &ctx->step.side;
     ctx->desc.flags |= CG_FEEDS_BACK;
-    if (s == CG_OK && ef->carry && cg_exchange_carry(&ctx->desc, transport, ef->desc.n) > ef->desc.carry)
-        s = CG_E_MEMORY;
-    if (s == CG_OK && !cg_rate_ok_(desc)) s = CG_E_ARG;
-    if (s == CG_OK && ctx->step.op.sample.id == CG_SAMPLE_PERMK &&
-        (uint32_t)transport->rank >= ctx->step.op.sample.size)
-        s = CG_E_ARG;
-    return s;
+    if (s != CG_OK) return cg_ef_step_why_(ef, s, desc->side, grad, &ctx->step.op);
+    carry = ef->carry ? cg_exchange_carry(&ctx->desc, transport, ef->desc.n) : 0;
+    if (carry > ef->desc.carry)
+        return cg_ef_fail_(ef, CG_E_MEMORY, "cg_ef_desc.carry is too small: cg_exchange_carry gives its floats",
+            cg_mul_sat_(4, carry), CG_NO_INDEX);
+    if (!cg_rate_ok_(desc)) return cg_ef_fail_(ef, CG_E_ARG, "rate must be finite", 0, CG_NO_INDEX);
+    if (ctx->step.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= ctx->step.op.sample.size)
+        return cg_ef_fail_(ef, CG_E_ARG, "there are more ranks than workers of permk", 0, CG_NO_INDEX);
+    return cg_ef_done_(ef);
 }
 /* Begins the step: from here on the state changes. p is made in ctx->p, or will be by ctx->fill. buffer has
    vector_bytes and packet_bytes of ctx->buffers. An error (of LAQ's trial) is for the exchange to tell the others. */
@@ -147,11 +151,25 @@ static cg_status cg_ef_exchange_finish_(
         }
         /* packets are verified and the mean is there: that is all that can be wrong */
         report->why = "the result is not finite: the sum over ranks is too large";
+        report->status = (uint32_t)s;
         report->used = NULL;
         report->used_len = 0;
     }
     if (ef->stats.kept) cg_ef_rollback_now_(ef);
     return s;
+}
+/* What this rank has found wrong, in place of what the exchange knows of it. */
+static void cg_ef_copy_refusal_(const cg_ef *ef, cg_report *report) {
+    report->status = ef->report.status;
+    report->why = ef->report.why;
+    report->need = ef->report.need;
+    report->at = ef->report.at;
+}
+/* The exchange's report is also what cg_ef_report gives. */
+static void cg_ef_keep_report_(cg_ef *ef, const cg_report *report) {
+    ef->report = *report;
+    ef->report.used = NULL; /* in memory that is not the state's */
+    ef->report.used_len = 0;
 }
 static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
     void *mem, size_t bytes, cg_report *report) {
@@ -163,11 +181,13 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     const uint64_t need = cg_add_sat_(
         cg_add_sat_(r.buffers.vector_bytes, r.buffers.packet_bytes), r.buffers.exchange_bytes);
     if (s == CG_OK && r.buffers.exchange_bytes && (!mem || bytes < align_pad || bytes - align_pad < need))
-        s = CG_E_MEMORY;
+        s = cg_ef_fail_(ef, CG_E_MEMORY, "mem is too small: cg_ef_exchange_memory gives its bytes",
+            cg_add_sat_(need, 64), CG_NO_INDEX);
     /* refused: the others must hear of it */
     if (s != CG_OK || !r.buffers.exchange_bytes) {
-        s = cg_exchange_or_fail_(&r.desc, transport, grad, n, mem, bytes, s, report);
-        if (!n) report->why = "cg_ef_init has not been called, or was refused: desc.n is the number of values";
+        const cg_status refused = s;
+        s = cg_exchange_or_fail_(&r.desc, transport, grad, n, mem, bytes, refused, report);
+        if (refused != CG_OK && s == refused) cg_ef_copy_refusal_(ef, report);
         return s;
     }
     s = cg_ef_exchange_begin_(ef, desc, transport, grad, at, &r);
@@ -187,12 +207,11 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
     cg_fenv_ env;
     cg_status s;
     if (!report) report = &own;
-    memset(report, 0, sizeof *report);
-    report->rank = -1;
-    report->why = cg_status_str(CG_E_ARG);
+    cg_report_set_(report, CG_E_ARG, "ef, desc or transport is NULL", 0, CG_NO_INDEX);
     if (!ef || !desc || !transport) return CG_E_ARG;
     env = cg_fenv_enter_();
     s = cg_ef_exchange_(ef, desc, transport, grad, mem, bytes, report);
+    cg_ef_keep_report_(ef, report);
     cg_fenv_leave_(env);
     return s;
 }
@@ -256,7 +275,7 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     for (size_t i = 0; i < count; i++) { /* all of them, before any state changes */
         s = cg_ef_exchange_prepare_(efs[i], &layers[i].desc, t, layers[i].x, &ctxs[i]);
         for (size_t j = 0; j < i && s == CG_OK; j++)
-            if (efs[j] == efs[i]) s = CG_E_ARG;
+            if (efs[j] == efs[i]) s = cg_ef_fail_(efs[i], CG_E_ARG, "a cg_ef stands twice in the list", 0, CG_NO_INDEX);
         if (s != CG_OK && failed == CG_OK) {
             failed = s;
             refused_layer = i;
@@ -287,22 +306,47 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
         if (failed == CG_OK && efs[i]->stats.kept)
             layers[i].status = cg_ef_exchange_finish_(
                 efs[i], &ctxs[i], layers[i].status, &layers[i].report, ctxs[i].grad);
-        if (layers[i].status != CG_OK && s == CG_OK) s = layers[i].status;
+        if (failed == CG_OK) cg_ef_keep_report_(efs[i], &layers[i].report);
+        if (layers[i].status == CG_OK || s != CG_OK) continue;
+        s = layers[i].status;
+        cg_report_copy_outcome_(report, &layers[i].report);
     }
     if (failed == CG_OK) return s;
-    if (report && s == CG_E_ARG) report->why = cg_status_str(failed);
-    for (size_t i = 0; i < count; i++) layers[i].status = failed;
+    if (s == CG_E_ARG) cg_ef_copy_refusal_(efs[refused_layer], report);
+    for (size_t i = 0; i < count; i++) {
+        layers[i].status = failed;
+        if (s == CG_E_ARG) cg_report_copy_outcome_(&layers[i].report, report);
+        if (efs[i]->report.status != CG_OK) cg_ef_copy_refusal_(efs[i], &layers[i].report);
+        else {
+            layers[i].report.need = 0;
+            layers[i].report.at = CG_NO_INDEX;
+            cg_ef_keep_report_(efs[i], &layers[i].report);
+        }
+    }
     return failed;
 }
 CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report) {
     const size_t need = cg_ef_layers_memory(efs, layers, count, small, transport);
+    cg_report own;
     cg_fenv_ env;
     cg_status s;
-    if (report) memset(report, 0, sizeof *report);
+    if (!report) report = &own;
+    cg_report_set_(report, CG_E_ARG, "efs, layers or transport is NULL", 0, CG_NO_INDEX);
     if ((count && (!efs || !layers)) || !transport) return CG_E_ARG;
-    /* with no memory the exchange of layers refuses, and tells the others */
-    if (!need || !mem || bytes < need) return cg_exchange_layers(layers, count, small, transport, NULL, 0, report);
+    if (!need || !mem || bytes < need) {
+        /* with no memory the exchange of layers refuses, and tells the others */
+        s = cg_exchange_layers(layers, count, small, transport, NULL, 0, report);
+        for (size_t i = 0; i < count; i++) {
+            if (need && s == CG_E_MEMORY)
+                layers[i].report.why = "mem is too small: cg_ef_layers_memory gives its bytes";
+            cg_ef_keep_report_(efs[i], &layers[i].report);
+        }
+        if (!need || s != CG_E_MEMORY) return s;
+        report->why = "mem is too small: cg_ef_layers_memory gives its bytes";
+        report->need = need;
+        return s;
+    }
     env = cg_fenv_enter_();
     s = cg_ef_exchange_layers_(efs, layers, count, small, transport, mem, bytes, report);
     cg_fenv_leave_(env);

@@ -130,6 +130,21 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
     ef->carry_first = 0;
     ef->mark = 0;
 }
+/* *ef becomes zero but for its report. need: the bytes of the state, if s is CG_E_MEMORY. */
+static void cg_ef_init_refused_(cg_ef *ef, const cg_ef_desc *d, cg_status s, uint64_t need) {
+    memset(ef, 0, sizeof *ef);
+    cg_ef_fail_(ef, s, "a field of desc is out of range: see cg_ef_desc", 0, CG_NO_INDEX);
+    if (s == CG_E_MEMORY)
+        cg_ef_fail_(ef, s, "mem is too small: cg_ef_memory gives its bytes", cg_add_sat_(need, 64), CG_NO_INDEX);
+    if (s == CG_E_UNSUPPORTED)
+        cg_ef_fail_(ef, s, "desc has a field or an operator that this kind cannot use: see cg_ef_desc", 0, CG_NO_INDEX);
+    if (s != CG_E_ARG) return;
+    if (!d) ef->report.why = "desc is NULL";
+    else if (!d->n) ef->report.why = "desc.n is 0: it is the number of values in every gradient";
+    else if (!cg_ef_op_why_(ef, &d->op, d->n))
+        for (size_t i = 0; d->rules && i < d->rule_count; i++)
+            if (cg_ef_op_why_(ef, &d->rules[i].op, d->n)) return;
+}
 CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes) {
     const cg_fenv_ env = cg_fenv_enter_();
     const size_t align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
@@ -142,11 +157,13 @@ CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_
         if (need > SIZE_MAX / 2) s = CG_E_ARG;
         else if (need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
     }
+    if (ef && s != CG_OK) cg_ef_init_refused_(ef, desc, s, need);
     if (s == CG_OK) {
         ef->desc = *desc;
         /* vectors of no values need a pointer that is not NULL: it is never followed */
         cg_ef_plan_(ef, desc, &needs, need ? (uint8_t *)mem + align_pad : (uint8_t *)ef->moved);
         cg_ef_reset(ef);
+        s = cg_ef_done_(ef);
     }
     cg_fenv_leave_(env);
     return s;

@@ -1,7 +1,8 @@
 /* step: from the gradient to p, the compensated gradient that is compressed
 
    Offers   cg_ef_step_ and its life: cg_ef_step_check_, cg_ef_step_begin_, then p by cg_ef_producer_ or by the passes
-            cg_ef_compensate_ and cg_ef_residual_accumulate_, then cg_ef_record_energy_; cg_ef_scale_vector_
+            cg_ef_compensate_ and cg_ef_residual_accumulate_, then cg_ef_record_energy_; cg_ef_step_why_ for a step
+            that is refused; cg_ef_scale_vector_
    Needs    plan, omega, residual8; producers, passes, kernels of core
    Touches  the vectors of the state, and its scale, hint and stats; cg_ef_step_check_ only the stats
    g is the gradient, e the residual (vector[0]; of kinds with p = g - h the shift h), u the velocity (vector[1]). In
@@ -367,4 +368,38 @@ static cg_producer_ cg_ef_producer_(const cg_ef *ef, const cg_ef_step_ *st) {
     fill.lazy = !cg_ef_in_place_(&ef->desc);
     if (ef->hint > 0.0f) fill.threshold_hint = cg_as_bits_(ef->hint);
     return fill;
+}
+/* Bytes of a state that could take op, too. */
+static uint64_t cg_ef_memory_with_op_(const cg_ef_desc *d, const cg_op *op) {
+    cg_ef_needs_ needs;
+    cg_ef measured;
+    if (cg_ef_check_(d, &needs) != CG_OK || cg_ef_needs_of_op_(d, *op, &needs) != CG_OK) return 0;
+    return cg_add_sat_(cg_ef_plan_(&measured, d, &needs, NULL), 64);
+}
+/* Says in the report why cg_ef_step_check_ has returned s, and returns it. op: of the step. */
+static cg_status cg_ef_step_why_(cg_ef *ef, cg_status s, const cg_extra *side, const float *grad, const cg_op *op) {
+    const cg_ef_desc *d = &ef->desc;
+    const float *aux = side ? side->aux : NULL;
+    uint64_t at;
+    if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, s, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
+    if (!grad) return cg_ef_fail_(ef, s, "grad is NULL", 0, CG_NO_INDEX);
+    if (s == CG_E_MEMORY)
+        return cg_ef_fail_(ef, s,
+            "the operator that desc.policy chose needs a larger state than desc.op and the rules: name it in a rule",
+            cg_ef_memory_with_op_(d, op), CG_NO_INDEX);
+    if (s == CG_E_NONFINITE) {
+        at = cg_first_nonfinite_(grad, d->n);
+        if (at != CG_NO_INDEX || !aux) return cg_ef_fail_(ef, s, cg_status_str(s), 0, at);
+        return cg_ef_fail_(
+            ef, s, "a variance in side->aux is NaN, Inf or above 1e37", 0, cg_first_nonfinite_(aux, d->n));
+    }
+    if (s == CG_E_ARG && d->kind == CG_EF_VARIANCE && !aux)
+        return cg_ef_fail_(ef, s, "VARIANCE needs the variances of this step in side->aux", 0, CG_NO_INDEX);
+    if (s == CG_E_ARG && cg_ef_op_why_(ef, op, d->n)) return s;
+    if (s == CG_E_UNSUPPORTED)
+        return cg_ef_fail_(ef, s,
+            "side has an aux, a support or scales that the operator of this step has no use for, or the operator does "
+            "not go with the kind",
+            0, CG_NO_INDEX);
+    return cg_ef_fail_(ef, s, cg_status_str(s), 0, CG_NO_INDEX);
 }

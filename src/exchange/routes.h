@@ -4,7 +4,7 @@
             cg_records_need_verdict_ ...)
    Needs    ranks, traits
    Touches  ex->plan; ex->status where a description is refused
-   Other headers may use: cg_is_compressed_first_
+   Other headers may use: cg_is_compressed_first_, cg_op_refusal_
    Everything here follows from desc, transport and n before any message, so that ranks with the same description come
    to the same plan; the opening compares what matters of it. */
 
@@ -182,17 +182,21 @@ static void cg_plan_sizes_(cg_ex_ *ex, size_t bound, const cg_traits_ *traits, c
 static int cg_star_leader_(const cg_tag *tag, uint64_t ranks) {
     return (int)((tag->step % ranks + tag->tensor % ranks) % ranks);
 }
-/* Refuses an operator whose bound is 0, with the reason that cg_compress_with gives. */
-static void cg_ex_fail_by_op_(cg_ex_ *ex, const cg_op *op, const cg_extra *side) {
+/* What is wrong with an operator whose bound is 0, as cg_compress_with says it; CG_OK: its bound is not 0. */
+static cg_report cg_op_refusal_(const cg_op *op, const cg_extra *side, size_t n) {
+    const float unread = 0.0f;
     cg_extra extra = CG_ZERO;
     cg_report report;
     uint8_t packet;
     size_t len;
-    cg_status s;
+    cg_status s = CG_OK;
+    cg_report_set_(&report, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
+    if (cg_bound_with(op, side, n)) return report;
     if (side) extra = *side;
     extra.report = &report;
-    s = cg_compress_with(op, NULL, &extra, ex->grad, ex->n, &packet, 0, &len, NULL, 0);
-    cg_ex_fail_here_(ex, s, report.why, report.need, CG_NO_INDEX);
+    s = cg_compress_with(op, NULL, &extra, &unread, n, &packet, 0, &len, NULL, 0);
+    (void)s; /* the report has it */
+    return report;
 }
 /* Fills in ex->plan from desc, transport and n. A description that is refused sets ex->status and report.why, which the
    opening tells to all ranks; the plan is then incomplete. */
@@ -227,7 +231,8 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     }
     bound = cg_bound_with(op, ex->desc.side, ex->n);
     if (!bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
-        cg_ex_fail_by_op_(ex, bound ? ex->desc.back : op, bound ? NULL : ex->desc.side);
+        const cg_report refusal = cg_op_refusal_(bound ? ex->desc.back : op, bound ? NULL : ex->desc.side, ex->n);
+        cg_ex_fail_here_(ex, CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
         return;
     }
     s = cg_extra_check_(op, ex->desc.side);
