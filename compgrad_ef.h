@@ -247,6 +247,9 @@ typedef struct cg_ef {
     double moved[10], error, error_sent, score;
     uint64_t moves;
     uint64_t mark; /* see cg_ef_mark */
+    /* cg_ef_withdraw: whether the last step was rolled back, and the factor by which its gradient was taken */
+    int may_withdraw;
+    float given_by;
     cg_report report; /* see cg_ef_report */
 } cg_ef;
 
@@ -339,6 +342,24 @@ CG_API_ size_t cg_ef_layers_memory(
    this rank keep all gradients, as after a rollback. A layer that fails later is rolled back alone. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
+
+/* ---- when a step has failed, and its gradient goes another way ---- */
+
+/* Takes the gradient of the last step out of the state again, after a cg_ef_exchange that failed (also one layer of
+   cg_ef_exchange_layers) or a cg_ef_rollback: if you then average grad without compgrad, it would be counted twice;
+   and if you want to repeat the step with the same gradient, withdraw it first. grad must be what that step was given.
+   The state is then what it was before the step: the residual e, u of MOMENTUM and SIGNUM and the running mean of EF21
+   with momentum, and the number of steps. EF21 without momentum, DIANA and LAQ have nothing of grad in their state.
+   Not quite what it was: each value is off by rounding, at most 8 2^-24 times the magnitudes that were added up in the
+   step, divided by decay (CLASSIC, ECQ) or by momentum (u); with desc.bytes by up to three roundings to 8 bits; a value that
+   had grown too large for a float, or below 2^-100 was dropped, stays lost; a residual that desc.reset has just set to
+   zero stays zero; with momentum 0, u becomes 0. Score, thresholds and cg_ef_moved stay as they are.
+   CG_E_STATE: the last step was committed or is pending, its gradient was refused (stats.kept is 0) or has been
+   withdrawn, or cg_ef_rescale, cg_ef_load or cg_ef_reset came in between. CG_E_ARG: VARIANCE needs
+   cg_ef_withdraw_with. CG_E_NONFINITE: grad cannot be what was given. After an error nothing has changed. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_withdraw(cg_ef *ef, const float *grad);
+/* The same with side->aux, the variances that a step of VARIANCE was given. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_withdraw_with(cg_ef *ef, const cg_extra *side, const float *grad);
 
 /* ---- when ranks have received different vectors ---- */
 
@@ -807,6 +828,7 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
     ef->reach = ef->size = ef->error = ef->error_sent = ef->score = 0.0;
     ef->carry_first = 0;
     ef->mark = 0;
+    ef->may_withdraw = 0;
 }
 /* *ef becomes zero but for its report. need: the bytes of the state, if s is CG_E_MEMORY. */
 static void cg_ef_init_refused_(cg_ef *ef, const cg_ef_desc *d, cg_status s, uint64_t need) {
@@ -1165,7 +1187,8 @@ static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_op *op) {
     if (d->kind != CG_EF_DIANA) return 1.0f;
     return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(op, d->n)));
 }
-/* p_from_g and the other three, for kinds that do not work in place; scale: the operator's 1 / (1 + w). */
+/* p_from_g and the other three; scale: the operator's 1 / (1 + w). Of kinds that work in place only e_from_g and
+   e_from_e mean something: e after a rollback (of MOMENTUM beside u, which is added to it). */
 static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
     const cg_ef_desc *d = &st->ef->desc;
     const float decay = cg_ef_decay_(d), a = st->grad_scale;
@@ -1178,6 +1201,10 @@ static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
         st->p_from_e = st->e_from_e = decay;
         st->e_from_g = a;
     }
+    if (d->kind == CG_EF_MOMENTUM) st->e_from_g = d->nesterov ? a : 0.0f;
+    if (d->kind == CG_EF_VARIANCE) st->e_from_g = a;
+    if (d->kind == CG_EF_SIGNUM || d->kind == CG_EF_ONEBIT_ADAM) st->e_from_g = cg_times_(a, 1.0f - d->momentum);
+    if (d->kind == CG_EF_SIGNUM) st->e_from_e = d->momentum;
     if (d->kind == CG_EF_ECQ) {
         st->p_from_e = d->alpha != 0.0f ? d->alpha : 0.2f;
         st->e_from_g = a;
@@ -1198,12 +1225,15 @@ static float cg_ef_subtract_factor_(const cg_ef *ef) {
     if (d->kind == CG_EF_LOCO) return cg_times_(1.0f - cg_ef_decay_(d), ef->scale);
     return d->kind == CG_EF_SCALECOM ? cg_times_(cg_ef_decay_(d), ef->scale) : ef->scale;
 }
+/* The norm or the magnitude at which gradients are clipped; 0: they are not. */
+static double cg_ef_clip_at_(const cg_ef_desc *d) {
+    return (double)d->clip / cg_sqrt_(d->workers > 1 ? (double)d->workers : 1.0);
+}
 /* Finds everything that can be wrong with a step before a vector changes, and prepares *st. want_norm: *grad_energy
    becomes |grad|^2, which is 0 otherwise unless clipping needs it. The stats are cleared, and have the clipping. */
 static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, int want_norm,
     cg_ef_step_ *st, double *grad_energy) {
     const cg_ef_desc *d = &ef->desc;
-    const double workers = d->workers > 1 ? (double)d->workers : 1.0;
     double huge = 0.0; /* how many blocks have huge values; 1e100 or more: some value is not finite */
     float clip = 1.0f;
     cg_ef_needs_ needs;
@@ -1214,6 +1244,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     memset(&ef->stats, 0, sizeof ef->stats);
     ef->stats.clipped = 1.0f;
+    ef->may_withdraw = 0;
     if (!grad && d->n) return CG_E_ARG;
     st->kernels = cg_kernels_now_();
     st->ef = ef;
@@ -1246,7 +1277,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     }
     if (huge >= 1e100) return CG_E_NONFINITE;
     if (d->clip != 0.0f) {
-        const double limit = (double)d->clip / cg_sqrt_(workers), grad_norm = cg_sqrt_(*grad_energy);
+        const double limit = cg_ef_clip_at_(d), grad_norm = cg_sqrt_(*grad_energy);
         if (d->clip_by == CG_CLIP_VALUE) st->clip_limit = (float)limit;
         else if (grad_norm > limit) clip = (float)(limit / grad_norm);
     }
@@ -1272,6 +1303,7 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     ef->scale = scale;
     ef->received_by = cg_ef_shift_rate_(d, &st->op);
     if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) st->grad_scale = cg_times_(st->grad_scale, scale);
+    ef->given_by = st->grad_scale;
     if (d->kind == CG_EF_EF21 && d->momentum != 0.0f) {
         cg_ef_pass_(cg_ef_grad_running_mean_, st, ef->vector[1], d->n);
         st->g = ef->vector[1];
@@ -1487,6 +1519,7 @@ static void cg_ef_rollback_now_(cg_ef *ef) {
     ef->stats.sent = 0.0;
     ef->stats.gain = 0.0f;
     cg_ef_step_end_(ef);
+    ef->may_withdraw = 1;
 }
 
 /* src/ef/compress.h */
@@ -2204,6 +2237,89 @@ CG_API_ cg_status cg_ef_agree(cg_ef *ef, const cg_exchange_desc *desc, const cg_
     return s;
 }
 
+/* src/ef/withdraw.h */
+/* withdraw: takes the gradient of a step that failed out of the state again
+
+   Offers   the public cg_ef_withdraw and cg_ef_withdraw_with
+   Needs    step, rollback
+   Touches  residual and velocity, the counter of steps, the stats
+   After a rollback e and u are sums of the gradient and of what was there before, with the coefficients of the step.
+   These are solved for what was there before. */
+
+/* vector[which] had become v_from_g g + v_from_v v, where g is st->g: makes it v again. First g is taken out, so that no
+   product is too large for a float that the sum was not. v_from_v 0: nothing of v had stayed, and nothing would in the
+   next step, so that it becomes 0. */
+static void cg_ef_solve_(cg_ef *ef, cg_ef_step_ *st, int which, float v_from_g, float v_from_v) {
+    const float inverse = v_from_v > 0.0f ? 1.0f / v_from_v : 0.0f;
+    st->e_from_g = -v_from_g;
+    st->e_from_e = 1.0f;
+    cg_ef_pass_(cg_ef_residual_accumulate_, st, which ? ef->vector[which] : cg_ef_pass_vector_(ef), ef->desc.n);
+    if (inverse != 1.0f) cg_ef_scale_vector_(ef, which, cg_is_finite_(inverse) ? inverse : 0.0f);
+}
+/* Pass: e = e - u, saturated; user is a cg_ef_step_. */
+static double cg_ef_subtract_velocity_(const void *user, size_t first, size_t many, float *e) {
+    const cg_ef_step_ *st = (const cg_ef_step_ *)user;
+    st->kernels->axpby(cg_at_(st->ef->vector[1], first), many, -1.0f, 1.0f, e, 0);
+    cg_ef_saturate_(st, e, many);
+    return 0.0;
+}
+/* The velocity of the kind, or the variances, before the step. */
+static void cg_ef_withdraw_velocity_(cg_ef *ef, cg_ef_step_ *st) {
+    const cg_ef_desc *d = &ef->desc;
+    const float m = d->momentum, a = st->grad_scale, decay = cg_ef_decay_(d);
+    if (d->kind == CG_EF_MOMENTUM) cg_ef_solve_(ef, st, 1, d->nesterov ? cg_times_(m, a) : a, m);
+    /* a running mean that began with this gradient begins with the next one */
+    if (d->kind == CG_EF_EF21) cg_ef_solve_(ef, st, 1, cg_times_(a, 1.0f - m), ef->steps == 1 ? 0.0f : m);
+    if (d->kind == CG_EF_VARIANCE) {
+        st->g = st->variance;
+        st->clip_limit = 0.0f;
+        cg_ef_solve_(ef, st, 1, cg_times_(decay, cg_times_(a, a)), decay);
+        for (size_t i = 0; i < d->n; i++) /* by rounding */
+            if (ef->vector[1][i] < 0.0f) ef->vector[1][i] = 0.0f;
+    }
+}
+static cg_status cg_ef_withdraw_(cg_ef *ef, const cg_extra *side, const float *grad) {
+    const cg_ef_desc *d = &ef->desc;
+    cg_ef_step_ st;
+    memset(&st, 0, sizeof st);
+    if (cg_ef_is_unready_(ef) || !ef->may_withdraw) return CG_E_STATE;
+    st.kernels = cg_kernels_now_();
+    st.ef = ef;
+    st.g = grad;
+    st.variance = d->kind == CG_EF_VARIANCE && side ? side->aux : NULL;
+    if (!grad || (d->kind == CG_EF_VARIANCE && !st.variance)) return CG_E_ARG;
+    if (cg_vector_pass_(cg_ef_pass_count_huge_, &st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_) >= 1e100)
+        return CG_E_NONFINITE;
+    if (st.variance &&
+        cg_vector_pass_(cg_ef_pass_count_huge_, &st, (float *)(uintptr_t)st.variance, d->n, CG_BLOCK_) > 0.0)
+        return CG_E_NONFINITE;
+    st.grad_scale = ef->given_by;
+    if (d->clip_by == CG_CLIP_VALUE) st.clip_limit = (float)cg_ef_clip_at_(d);
+    st.may_overflow = 1;
+    cg_ef_set_coefficients_(&st, ef->scale);
+    /* a residual that the end of the step has forgotten has nothing of the gradient, nor has h ever */
+    if (!(d->reset && ef->steps % d->reset == 0) && !cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) {
+        if (d->kind == CG_EF_MOMENTUM) cg_ef_pass_(cg_ef_subtract_velocity_, &st, ef->vector[0], d->n);
+        cg_ef_solve_(ef, &st, 0, st.e_from_g, st.e_from_e);
+    }
+    if (ef->vector[1]) cg_ef_withdraw_velocity_(ef, &st);
+    ef->steps--;
+    ef->size = ef->reach; /* bounds what was there before the step, too */
+    ef->stats.kept = 0;
+    ef->may_withdraw = 0;
+    return CG_OK;
+}
+CG_API_ cg_status cg_ef_withdraw_with(cg_ef *ef, const cg_extra *side, const float *grad) {
+    cg_fenv_ env;
+    cg_status s;
+    if (!ef) return CG_E_ARG;
+    env = cg_fenv_enter_();
+    s = cg_ef_withdraw_(ef, side, grad);
+    cg_fenv_leave_(env);
+    return s;
+}
+CG_API_ cg_status cg_ef_withdraw(cg_ef *ef, const float *grad) { return cg_ef_withdraw_with(ef, NULL, grad); }
+
 /* src/ef/adjust.h */
 /* adjust: what may be changed between two steps, and the update of 1-bit Adam
 
@@ -2224,6 +2340,7 @@ CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
     }
     ef->reach *= factor < 0.0f ? -(double)factor : (double)factor;
     ef->hint = ef->threshold = 0.0f; /* magnitudes of p will be others */
+    ef->may_withdraw = 0;
     cg_fenv_leave_(env);
     return CG_OK;
 }
@@ -2439,6 +2556,7 @@ static void cg_ef_load_header_(cg_ef *ef, const uint8_t *p) {
     ef->hint = cg_as_float_(cg_get32_(p + 196));
     ef->threshold = cg_as_float_(cg_get32_(p + 200));
     ef->mark = cg_get64_(p + CG_EF_MARK_OFFSET_);
+    ef->may_withdraw = 0;
 }
 /* Reads n floats from p, nothing if v is NULL; returns where the next section begins. */
 static const uint8_t *cg_ef_read_floats_(const uint8_t *p, float *v, size_t n) {

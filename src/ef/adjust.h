@@ -17,6 +17,7 @@ CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
     }
     ef->reach *= factor < 0.0f ? -(double)factor : (double)factor;
     ef->hint = ef->threshold = 0.0f; /* magnitudes of p will be others */
+    ef->may_withdraw = 0;
     cg_fenv_leave_(env);
     return CG_OK;
 }

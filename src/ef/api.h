@@ -112,6 +112,9 @@ typedef struct cg_ef {
     double moved[10], error, error_sent, score;
     uint64_t moves;
     uint64_t mark; /* see cg_ef_mark */
+    /* cg_ef_withdraw: whether the last step was rolled back, and the factor by which its gradient was taken */
+    int may_withdraw;
+    float given_by;
     cg_report report; /* see cg_ef_report */
 } cg_ef;
 
@@ -204,6 +207,24 @@ CG_API_ size_t cg_ef_layers_memory(
    this rank keep all gradients, as after a rollback. A layer that fails later is rolled back alone. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
+
+/* ---- when a step has failed, and its gradient goes another way ---- */
+
+/* Takes the gradient of the last step out of the state again, after a cg_ef_exchange that failed (also one layer of
+   cg_ef_exchange_layers) or a cg_ef_rollback: if you then average grad without compgrad, it would be counted twice;
+   and if you want to repeat the step with the same gradient, withdraw it first. grad must be what that step was given.
+   The state is then what it was before the step: the residual e, u of MOMENTUM and SIGNUM and the running mean of EF21
+   with momentum, and the number of steps. EF21 without momentum, DIANA and LAQ have nothing of grad in their state.
+   Not quite what it was: each value is off by rounding, at most 8 2^-24 times the magnitudes that were added up in the
+   step, divided by decay (CLASSIC, ECQ) or by momentum (u); with desc.bytes by up to three roundings to 8 bits; a value that
+   had grown too large for a float, or below 2^-100 was dropped, stays lost; a residual that desc.reset has just set to
+   zero stays zero; with momentum 0, u becomes 0. Score, thresholds and cg_ef_moved stay as they are.
+   CG_E_STATE: the last step was committed or is pending, its gradient was refused (stats.kept is 0) or has been
+   withdrawn, or cg_ef_rescale, cg_ef_load or cg_ef_reset came in between. CG_E_ARG: VARIANCE needs
+   cg_ef_withdraw_with. CG_E_NONFINITE: grad cannot be what was given. After an error nothing has changed. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_withdraw(cg_ef *ef, const float *grad);
+/* The same with side->aux, the variances that a step of VARIANCE was given. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_withdraw_with(cg_ef *ef, const cg_extra *side, const float *grad);
 
 /* ---- when ranks have received different vectors ---- */
 

@@ -129,6 +129,7 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
     ef->reach = ef->size = ef->error = ef->error_sent = ef->score = 0.0;
     ef->carry_first = 0;
     ef->mark = 0;
+    ef->may_withdraw = 0;
 }
 /* *ef becomes zero but for its report. need: the bytes of the state, if s is CG_E_MEMORY. */
 static void cg_ef_init_refused_(cg_ef *ef, const cg_ef_desc *d, cg_status s, uint64_t need) {

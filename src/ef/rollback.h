@@ -32,4 +32,5 @@ static void cg_ef_rollback_now_(cg_ef *ef) {
     ef->stats.sent = 0.0;
     ef->stats.gain = 0.0f;
     cg_ef_step_end_(ef);
+    ef->may_withdraw = 1;
 }

@@ -215,7 +215,8 @@ static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_op *op) {
     if (d->kind != CG_EF_DIANA) return 1.0f;
     return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(op, d->n)));
 }
-/* p_from_g and the other three, for kinds that do not work in place; scale: the operator's 1 / (1 + w). */
+/* p_from_g and the other three; scale: the operator's 1 / (1 + w). Of kinds that work in place only e_from_g and
+   e_from_e mean something: e after a rollback (of MOMENTUM beside u, which is added to it). */
 static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
     const cg_ef_desc *d = &st->ef->desc;
     const float decay = cg_ef_decay_(d), a = st->grad_scale;
@@ -228,6 +229,10 @@ static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
         st->p_from_e = st->e_from_e = decay;
         st->e_from_g = a;
     }
+    if (d->kind == CG_EF_MOMENTUM) st->e_from_g = d->nesterov ? a : 0.0f;
+    if (d->kind == CG_EF_VARIANCE) st->e_from_g = a;
+    if (d->kind == CG_EF_SIGNUM || d->kind == CG_EF_ONEBIT_ADAM) st->e_from_g = cg_times_(a, 1.0f - d->momentum);
+    if (d->kind == CG_EF_SIGNUM) st->e_from_e = d->momentum;
     if (d->kind == CG_EF_ECQ) {
         st->p_from_e = d->alpha != 0.0f ? d->alpha : 0.2f;
         st->e_from_g = a;
@@ -248,12 +253,15 @@ static float cg_ef_subtract_factor_(const cg_ef *ef) {
     if (d->kind == CG_EF_LOCO) return cg_times_(1.0f - cg_ef_decay_(d), ef->scale);
     return d->kind == CG_EF_SCALECOM ? cg_times_(cg_ef_decay_(d), ef->scale) : ef->scale;
 }
+/* The norm or the magnitude at which gradients are clipped; 0: they are not. */
+static double cg_ef_clip_at_(const cg_ef_desc *d) {
+    return (double)d->clip / cg_sqrt_(d->workers > 1 ? (double)d->workers : 1.0);
+}
 /* Finds everything that can be wrong with a step before a vector changes, and prepares *st. want_norm: *grad_energy
    becomes |grad|^2, which is 0 otherwise unless clipping needs it. The stats are cleared, and have the clipping. */
 static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, int want_norm,
     cg_ef_step_ *st, double *grad_energy) {
     const cg_ef_desc *d = &ef->desc;
-    const double workers = d->workers > 1 ? (double)d->workers : 1.0;
     double huge = 0.0; /* how many blocks have huge values; 1e100 or more: some value is not finite */
     float clip = 1.0f;
     cg_ef_needs_ needs;
@@ -264,6 +272,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     memset(&ef->stats, 0, sizeof ef->stats);
     ef->stats.clipped = 1.0f;
+    ef->may_withdraw = 0;
     if (!grad && d->n) return CG_E_ARG;
     st->kernels = cg_kernels_now_();
     st->ef = ef;
@@ -296,7 +305,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     }
     if (huge >= 1e100) return CG_E_NONFINITE;
     if (d->clip != 0.0f) {
-        const double limit = (double)d->clip / cg_sqrt_(workers), grad_norm = cg_sqrt_(*grad_energy);
+        const double limit = cg_ef_clip_at_(d), grad_norm = cg_sqrt_(*grad_energy);
         if (d->clip_by == CG_CLIP_VALUE) st->clip_limit = (float)limit;
         else if (grad_norm > limit) clip = (float)(limit / grad_norm);
     }
@@ -322,6 +331,7 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     ef->scale = scale;
     ef->received_by = cg_ef_shift_rate_(d, &st->op);
     if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) st->grad_scale = cg_times_(st->grad_scale, scale);
+    ef->given_by = st->grad_scale;
     if (d->kind == CG_EF_EF21 && d->momentum != 0.0f) {
         cg_ef_pass_(cg_ef_grad_running_mean_, st, ef->vector[1], d->n);
         st->g = ef->vector[1];

@@ -1,0 +1,81 @@
+/* withdraw: takes the gradient of a step that failed out of the state again
+
+   Offers   the public cg_ef_withdraw and cg_ef_withdraw_with
+   Needs    step, rollback
+   Touches  residual and velocity, the counter of steps, the stats
+   After a rollback e and u are sums of the gradient and of what was there before, with the coefficients of the step.
+   These are solved for what was there before. */
+
+/* vector[which] had become v_from_g g + v_from_v v, where g is st->g: makes it v again. First g is taken out, so that no
+   product is too large for a float that the sum was not. v_from_v 0: nothing of v had stayed, and nothing would in the
+   next step, so that it becomes 0. */
+static void cg_ef_solve_(cg_ef *ef, cg_ef_step_ *st, int which, float v_from_g, float v_from_v) {
+    const float inverse = v_from_v > 0.0f ? 1.0f / v_from_v : 0.0f;
+    st->e_from_g = -v_from_g;
+    st->e_from_e = 1.0f;
+    cg_ef_pass_(cg_ef_residual_accumulate_, st, which ? ef->vector[which] : cg_ef_pass_vector_(ef), ef->desc.n);
+    if (inverse != 1.0f) cg_ef_scale_vector_(ef, which, cg_is_finite_(inverse) ? inverse : 0.0f);
+}
+/* Pass: e = e - u, saturated; user is a cg_ef_step_. */
+static double cg_ef_subtract_velocity_(const void *user, size_t first, size_t many, float *e) {
+    const cg_ef_step_ *st = (const cg_ef_step_ *)user;
+    st->kernels->axpby(cg_at_(st->ef->vector[1], first), many, -1.0f, 1.0f, e, 0);
+    cg_ef_saturate_(st, e, many);
+    return 0.0;
+}
+/* The velocity of the kind, or the variances, before the step. */
+static void cg_ef_withdraw_velocity_(cg_ef *ef, cg_ef_step_ *st) {
+    const cg_ef_desc *d = &ef->desc;
+    const float m = d->momentum, a = st->grad_scale, decay = cg_ef_decay_(d);
+    if (d->kind == CG_EF_MOMENTUM) cg_ef_solve_(ef, st, 1, d->nesterov ? cg_times_(m, a) : a, m);
+    /* a running mean that began with this gradient begins with the next one */
+    if (d->kind == CG_EF_EF21) cg_ef_solve_(ef, st, 1, cg_times_(a, 1.0f - m), ef->steps == 1 ? 0.0f : m);
+    if (d->kind == CG_EF_VARIANCE) {
+        st->g = st->variance;
+        st->clip_limit = 0.0f;
+        cg_ef_solve_(ef, st, 1, cg_times_(decay, cg_times_(a, a)), decay);
+        for (size_t i = 0; i < d->n; i++) /* by rounding */
+            if (ef->vector[1][i] < 0.0f) ef->vector[1][i] = 0.0f;
+    }
+}
+static cg_status cg_ef_withdraw_(cg_ef *ef, const cg_extra *side, const float *grad) {
+    const cg_ef_desc *d = &ef->desc;
+    cg_ef_step_ st;
+    memset(&st, 0, sizeof st);
+    if (cg_ef_is_unready_(ef) || !ef->may_withdraw) return CG_E_STATE;
+    st.kernels = cg_kernels_now_();
+    st.ef = ef;
+    st.g = grad;
+    st.variance = d->kind == CG_EF_VARIANCE && side ? side->aux : NULL;
+    if (!grad || (d->kind == CG_EF_VARIANCE && !st.variance)) return CG_E_ARG;
+    if (cg_vector_pass_(cg_ef_pass_count_huge_, &st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_) >= 1e100)
+        return CG_E_NONFINITE;
+    if (st.variance &&
+        cg_vector_pass_(cg_ef_pass_count_huge_, &st, (float *)(uintptr_t)st.variance, d->n, CG_BLOCK_) > 0.0)
+        return CG_E_NONFINITE;
+    st.grad_scale = ef->given_by;
+    if (d->clip_by == CG_CLIP_VALUE) st.clip_limit = (float)cg_ef_clip_at_(d);
+    st.may_overflow = 1;
+    cg_ef_set_coefficients_(&st, ef->scale);
+    /* a residual that the end of the step has forgotten has nothing of the gradient, nor has h ever */
+    if (!(d->reset && ef->steps % d->reset == 0) && !cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) {
+        if (d->kind == CG_EF_MOMENTUM) cg_ef_pass_(cg_ef_subtract_velocity_, &st, ef->vector[0], d->n);
+        cg_ef_solve_(ef, &st, 0, st.e_from_g, st.e_from_e);
+    }
+    if (ef->vector[1]) cg_ef_withdraw_velocity_(ef, &st);
+    ef->steps--;
+    ef->size = ef->reach; /* bounds what was there before the step, too */
+    ef->stats.kept = 0;
+    ef->may_withdraw = 0;
+    return CG_OK;
+}
+CG_API_ cg_status cg_ef_withdraw_with(cg_ef *ef, const cg_extra *side, const float *grad) {
+    cg_fenv_ env;
+    cg_status s;
+    if (!ef) return CG_E_ARG;
+    env = cg_fenv_enter_();
+    s = cg_ef_withdraw_(ef, side, grad);
+    cg_fenv_leave_(env);
+    return s;
+}
+CG_API_ cg_status cg_ef_withdraw(cg_ef *ef, const float *grad) { return cg_ef_withdraw_with(ef, NULL, grad); }
