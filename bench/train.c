@@ -351,6 +351,9 @@ static void progress(const run *r, int seed, const outcome *o, size_t step, int 
     else if (e)
         printf("%3.0f %%  %-14s seed %d  epoch %2d/%d  loss %.4f  accuracy %.2f %%  %.1f MB sent by a worker\n",
             100 * share, r->name, seed, o->epochs, opt.epochs, e->train_loss, 100 * e->accuracy, e->sent / 1e6);
+    else
+        printf("%3.0f %%  %-14s seed %d  step %lu of %lu\n", 100 * share, r->name, seed, (unsigned long)step,
+            (unsigned long)all_steps());
     fflush(stdout);
 }
 

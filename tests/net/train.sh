@@ -707,7 +707,7 @@ measured() {
 plain() {
     fine --workers 2 --epochs 2 --method dense,topk --checkpoint "$td/ck.plain" || return
     cat "$td/out"
-    ! od -An -c "$td/out" | grep -q '\\r\|033' && grep -q 'dense .*epoch  *2/2 .*accuracy' "$td/out" && grep -q 'topk .*epoch  *2/2 .*accuracy' "$td/out"
+    ! od -An -c "$td/out" | grep -q '\\r\|033' && sed -n 1p "$td/out" | grep -q 'dense .*step 1 of 500$' && grep -q 'dense .*epoch  *2/2 .*accuracy' "$td/out" && grep -q 'topk .*epoch  *2/2 .*accuracy' "$td/out"
 }
 bar() {
     for columns in 0 100 72; do         # 0: unknown, which counts as 80
