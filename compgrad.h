@@ -7411,8 +7411,8 @@ static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
 /* src/core/stages.h */
 /* stages: the table of all stages but the codes, and the checks of stages and operators
 
-   Offers   the slots, the table with its lookup, names of codes, cg_op_check_, cg_op_check_new_, predicates about
-            operators
+   Offers   the slots, the table with its lookup, names of codes, cg_op_check_, cg_op_check_new_ and
+            cg_op_only_old_, predicates about operators
    Needs    base
    Touches  nothing but its arguments
    Other headers may use: cg_is_user_codec_, cg_op_check_
@@ -7632,13 +7632,16 @@ static cg_status cg_op_check_(const cg_op *op) {
     }
     return op->reserved || cg_op_conflict_(op, &at) ? CG_E_ARG : CG_OK;
 }
-/* An operator that the caller wants to use: cg_op_check_, and mean only after a selection of one side. The mean of
-   values of both signs is about nothing: training with it would stand still. Packets of 0.1 may have it, and the route
-   shared sends indices with it, whose values nobody reads. */
-static cg_status cg_op_check_new_(const cg_op *op) {
-    if (op->quantize.id == CG_QUANTIZE_MEAN && op->select.id != CG_SELECT_SIDE) return CG_E_ARG;
-    return cg_op_check_(op);
+/* What only old packets may have, as a sentence, or NULL: mean after a selection of both sides. The mean of values of
+   both signs is about nothing, and training with it would stand still. Packets of 0.1 may have it, and the route shared
+   sends indices with it, whose values nobody reads. */
+static const char *cg_op_only_old_(const cg_op *op) {
+    return op->quantize.id == CG_QUANTIZE_MEAN && op->select.id != CG_SELECT_SIDE
+        ? "mean needs side before it, as in 'side:0.01|mean': values of both signs have no mean worth sending"
+        : NULL;
 }
+/* An operator that the caller wants to use. */
+static cg_status cg_op_check_new_(const cg_op *op) { return cg_op_only_old_(op) ? CG_E_ARG : cg_op_check_(op); }
 
 /* src/core/shape.h */
 /* shape: how many values each slot of an operator leaves
@@ -8716,9 +8719,8 @@ static int cg_parse_all_(cg_parser_ *s, cg_stages_read_ *read) {
     why = cg_op_conflict_(&read->op, &conflict);
     if (why) return cg_why_(s, read->name[conflict].p ? read->name[conflict].p : s->text, why);
     if (cg_op_check_(&read->op) != CG_OK) return cg_why_(s, s->text, "these stages do not go together");
-    return cg_op_check_new_(&read->op) == CG_OK ||
-        cg_why_(s, read->name[CG_SLOT_QUANTIZE_].p,
-            "mean needs side before it, as in 'side:0.01|mean': values of both signs have no mean worth sending");
+    why = cg_op_only_old_(&read->op);
+    return !why || cg_why_(s, read->name[CG_SLOT_QUANTIZE_].p, why);
 }
 /* *op is zero, which is dense, unless CG_OK is returned. */
 static cg_status cg_op_parse_(cg_op *op, const char *text, char *why, size_t cap) {
@@ -11983,11 +11985,11 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
 CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x, size_t n,
     void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s;
+    const char *only_old = op ? cg_op_only_old_(op) : NULL;
+    cg_status s = CG_E_ARG;
     if (len) *len = 0;
-    s = !op || cg_op_check_new_(op) != CG_OK
-        ? CG_E_ARG
-        : cg_compress_checked_(op, tag, extra, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
+    if (!only_old) s = cg_compress_checked_(op, tag, extra, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
+    else if (extra && extra->report) cg_report_set_(extra->report, s, only_old, 0, CG_NO_INDEX);
     cg_fenv_leave_(env);
     return s;
 }

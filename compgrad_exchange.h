@@ -2160,9 +2160,9 @@ static int cg_sparse_next_(cg_sparse_reader_ *r, uint64_t *index, float *value) 
     return 1;
 }
 /* Splits a sparse f32 packet of n values by magnitude: those above the threshold, and the first `ties` that equal it,
-   go to `kept` (reduced.cap bytes, with kept_tag), the others, negated, to `dropped` (dropped_cap bytes), a packet of ex->n values
-   where index 0 of the split one is index_base. CG_E_CORRUPT: more than mem.list_cap values, which no honest rank
-   sends. */
+   go to `kept` (reduced.cap bytes, with kept_tag), the others, negated, to `dropped` (dropped_cap bytes), a packet of
+   ex->n values where index 0 of the split one is index_base. CG_E_CORRUPT: more than mem.list_cap values, which no
+   honest rank sends. */
 CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, size_t len, size_t n,
     uint32_t threshold_bits, uint64_t ties, cg_tag kept_tag, uint8_t *kept, size_t *kept_len, uint8_t *dropped,
     size_t dropped_cap, size_t index_base, size_t *dropped_len) {
@@ -2466,7 +2466,8 @@ static cg_status cg_write_allgather_(cg_ex_ *ex) {
 /* owner: the routes server and scatter, on which an owner adds packets and sends the sum back to everybody
 
    Offers   cg_route_server_, cg_route_scatter_, what they write (cg_write_*_), cg_reduced_tag_, cg_accept_stripes_,
-            cg_write_stripes_, cg_write_reduced_, tables of numbers (cg_own_table_, cg_allgather_tables_begin_, cg_lengths_read_)
+            cg_write_stripes_, cg_write_reduced_, tables of numbers (cg_own_table_, cg_allgather_tables_begin_,
+            cg_lengths_read_)
    Needs    coroutine, notes, accumulate, allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->inputs, ex->reduced, ex->contrib, ex->mem.inbox, stripes and sum, desc.carry, ex->result
    The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter).
@@ -3308,8 +3309,8 @@ static cg_status cg_write_linear_(cg_ex_ *ex) {
    have been checked. */
 
 /* A route: the coroutine that moves its messages and makes sure that all is there and right, and what it writes then,
-   which cannot fail. The coroutine returns CG_OK when its last message is moved, with this rank's outcome in ex->status;
-   any other status: all ranks have stopped. In the order of cg_route; CG_ROUTE_AUTO is resolved before. */
+   which cannot fail. The coroutine returns CG_OK when its last message is moved, with this rank's outcome in
+   ex->status; any other status: all ranks have stopped. In the order of cg_route; CG_ROUTE_AUTO is resolved before. */
 static const struct cg_route_row_ {
     cg_status (*move)(cg_ex_ *ex);
     cg_status (*write)(cg_ex_ *ex);

@@ -577,7 +577,8 @@ static void run(void) {
 }
 
 static const char *differs(const char *what, int rank, uint64_t is, uint64_t ought) {
-    snprintf(note, sizeof note, "%s, route %u, kind %d, %s: N = %d, n = %lu, callbacks %d%s%s: rank %d: %s: %lu, not %lu",
+    snprintf(note, sizeof note,
+        "%s, route %u, kind %d, %s: N = %d, n = %lu, callbacks %d%s%s: rank %d: %s: %lu, not %lu",
         now->op, (unsigned)now->route, now->kind, now->back ? now->back : "", N, (unsigned long)n, which,
         agrees ? " that agree" : "", confirm ? ", confirmed" : "", rank, what, (unsigned long)is, (unsigned long)ought);
     return note;

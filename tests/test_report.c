@@ -147,6 +147,9 @@ TEST refused_arguments(void) {
     REFUSED(CG_E_ARG, "quantizer");
     op = cg_rotate(9);
     REFUSED(CG_E_ARG, "transform");
+    op = parsed("side:0.1|mean");
+    op.select.id = CG_SELECT_TOPK;
+    REFUSED(CG_E_ARG, "mean needs side");
     op = cg_randk(0.0f);
     REFUSED(CG_E_ARG, "sample");
     op = cg_then(cg_f16(), cg_bf16());

@@ -304,11 +304,11 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
 CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x, size_t n,
     void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s;
+    const char *only_old = op ? cg_op_only_old_(op) : NULL;
+    cg_status s = CG_E_ARG;
     if (len) *len = 0;
-    s = !op || cg_op_check_new_(op) != CG_OK
-        ? CG_E_ARG
-        : cg_compress_checked_(op, tag, extra, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
+    if (!only_old) s = cg_compress_checked_(op, tag, extra, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
+    else if (extra && extra->report) cg_report_set_(extra->report, s, only_old, 0, CG_NO_INDEX);
     cg_fenv_leave_(env);
     return s;
 }

@@ -626,9 +626,8 @@ static int cg_parse_all_(cg_parser_ *s, cg_stages_read_ *read) {
     why = cg_op_conflict_(&read->op, &conflict);
     if (why) return cg_why_(s, read->name[conflict].p ? read->name[conflict].p : s->text, why);
     if (cg_op_check_(&read->op) != CG_OK) return cg_why_(s, s->text, "these stages do not go together");
-    return cg_op_check_new_(&read->op) == CG_OK ||
-        cg_why_(s, read->name[CG_SLOT_QUANTIZE_].p,
-            "mean needs side before it, as in 'side:0.01|mean': values of both signs have no mean worth sending");
+    why = cg_op_only_old_(&read->op);
+    return !why || cg_why_(s, read->name[CG_SLOT_QUANTIZE_].p, why);
 }
 /* *op is zero, which is dense, unless CG_OK is returned. */
 static cg_status cg_op_parse_(cg_op *op, const char *text, char *why, size_t cap) {

@@ -1,7 +1,7 @@
 /* stages: the table of all stages but the codes, and the checks of stages and operators
 
-   Offers   the slots, the table with its lookup, names of codes, cg_op_check_, cg_op_check_new_, predicates about
-            operators
+   Offers   the slots, the table with its lookup, names of codes, cg_op_check_, cg_op_check_new_ and
+            cg_op_only_old_, predicates about operators
    Needs    base
    Touches  nothing but its arguments
    Other headers may use: cg_is_user_codec_, cg_op_check_
@@ -221,10 +221,13 @@ static cg_status cg_op_check_(const cg_op *op) {
     }
     return op->reserved || cg_op_conflict_(op, &at) ? CG_E_ARG : CG_OK;
 }
-/* An operator that the caller wants to use: cg_op_check_, and mean only after a selection of one side. The mean of
-   values of both signs is about nothing: training with it would stand still. Packets of 0.1 may have it, and the route
-   shared sends indices with it, whose values nobody reads. */
-static cg_status cg_op_check_new_(const cg_op *op) {
-    if (op->quantize.id == CG_QUANTIZE_MEAN && op->select.id != CG_SELECT_SIDE) return CG_E_ARG;
-    return cg_op_check_(op);
+/* What only old packets may have, as a sentence, or NULL: mean after a selection of both sides. The mean of values of
+   both signs is about nothing, and training with it would stand still. Packets of 0.1 may have it, and the route shared
+   sends indices with it, whose values nobody reads. */
+static const char *cg_op_only_old_(const cg_op *op) {
+    return op->quantize.id == CG_QUANTIZE_MEAN && op->select.id != CG_SELECT_SIDE
+        ? "mean needs side before it, as in 'side:0.01|mean': values of both signs have no mean worth sending"
+        : NULL;
 }
+/* An operator that the caller wants to use. */
+static cg_status cg_op_check_new_(const cg_op *op) { return cg_op_only_old_(op) ? CG_E_ARG : cg_op_check_(op); }

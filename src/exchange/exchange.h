@@ -9,8 +9,8 @@
    have been checked. */
 
 /* A route: the coroutine that moves its messages and makes sure that all is there and right, and what it writes then,
-   which cannot fail. The coroutine returns CG_OK when its last message is moved, with this rank's outcome in ex->status;
-   any other status: all ranks have stopped. In the order of cg_route; CG_ROUTE_AUTO is resolved before. */
+   which cannot fail. The coroutine returns CG_OK when its last message is moved, with this rank's outcome in
+   ex->status; any other status: all ranks have stopped. In the order of cg_route; CG_ROUTE_AUTO is resolved before. */
 static const struct cg_route_row_ {
     cg_status (*move)(cg_ex_ *ex);
     cg_status (*write)(cg_ex_ *ex);

@@ -23,9 +23,9 @@ static int cg_sparse_next_(cg_sparse_reader_ *r, uint64_t *index, float *value) 
     return 1;
 }
 /* Splits a sparse f32 packet of n values by magnitude: those above the threshold, and the first `ties` that equal it,
-   go to `kept` (reduced.cap bytes, with kept_tag), the others, negated, to `dropped` (dropped_cap bytes), a packet of ex->n values
-   where index 0 of the split one is index_base. CG_E_CORRUPT: more than mem.list_cap values, which no honest rank
-   sends. */
+   go to `kept` (reduced.cap bytes, with kept_tag), the others, negated, to `dropped` (dropped_cap bytes), a packet of
+   ex->n values where index 0 of the split one is index_base. CG_E_CORRUPT: more than mem.list_cap values, which no
+   honest rank sends. */
 CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, size_t len, size_t n,
     uint32_t threshold_bits, uint64_t ties, cg_tag kept_tag, uint8_t *kept, size_t *kept_len, uint8_t *dropped,
     size_t dropped_cap, size_t index_base, size_t *dropped_len) {

@@ -1,7 +1,8 @@
 /* owner: the routes server and scatter, on which an owner adds packets and sends the sum back to everybody
 
    Offers   cg_route_server_, cg_route_scatter_, what they write (cg_write_*_), cg_reduced_tag_, cg_accept_stripes_,
-            cg_write_stripes_, cg_write_reduced_, tables of numbers (cg_own_table_, cg_allgather_tables_begin_, cg_lengths_read_)
+            cg_write_stripes_, cg_write_reduced_, tables of numbers (cg_own_table_, cg_allgather_tables_begin_,
+            cg_lengths_read_)
    Needs    coroutine, notes, accumulate, allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->inputs, ex->reduced, ex->contrib, ex->mem.inbox, stripes and sum, desc.carry, ex->result
    The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter).

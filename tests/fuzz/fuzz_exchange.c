@@ -1,7 +1,7 @@
 /* clang -g -O1 -I. -Itests -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_exchange.c -o fuzz && ./fuzz CORPUS
    cc -g -O1 -I. -Itests -DFUZZ_MAIN tests/fuzz/fuzz_exchange.c -o fuzz && ./fuzz 10000
 
-   An exchange between 2 to 4 ranks in one thread: the first bytes choose route, operator, callbacks, values and the rest
+   An exchange of 2 to 4 ranks in one thread: the first bytes choose route, operator, callbacks, values and the rest
    of the description, every six bytes after that change a message on its way (ranks.h), with wrong checksums or with
    right ones. Undisturbed, nobody may wait for ever, all ranks come to the same end, and results are the same bits.
    Disturbed, ranks end somehow; who fails has written nothing, results are finite, and where messages have a checksum

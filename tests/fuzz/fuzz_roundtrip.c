@@ -1,7 +1,7 @@
 /* clang -g -O1 -I. -Itests -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_roundtrip.c -o fuzz && ./fuzz CORPUS
    cc -g -O1 -I. -Itests -DFUZZ_MAIN tests/fuzz/fuzz_roundtrip.c -o fuzz && ./fuzz 10000
 
-   An operator from any text, from rows of stages or with any bytes in its fields; n, alignment and values of every kind.
+   An operator from any text, from rows of stages or with any bytes in its fields; n, alignment and values of all kinds.
    What prints is read back as the same operator. What has a bound is compressed within it, to the same bytes on every
    ISA; NaN is refused. The packet decodes to the same finite bits on every ISA, is what cg_inspect says, holds what was
    kept of x as it was, is cleared where it has values, and adds up with another one. */
