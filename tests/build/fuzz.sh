@@ -11,3 +11,4 @@ target decode 2000 "packets with changed fields and a right checksum, and sums o
 # this one needs private names, so it has the implementation in it
 target exchange 5000 "exchanges with changed messages" -UCOMPGRAD_LINKED -DCOMPGRAD_STATIC
 target roundtrip 4000 "operators, there and back"
+target sketch 1500 "rows of calls on sketches, and of exchanges of them"

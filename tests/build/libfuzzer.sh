@@ -1,7 +1,8 @@
-# A fuzz target for a minute, under the sanitizers. Pieces: decode, exchange, roundtrip.
+# A fuzz target for a minute, under the sanitizers. Pieces: the names of tests/fuzz/fuzz_*.c without fuzz_.
 longest=4096 private=
 case $piece in
 decode) longest=8192 ;;
+sketch) longest=192 ;;
 exchange) longest=64 private="-UCOMPGRAD_LINKED -DCOMPGRAD_STATIC" ;;   # has the implementation in it
 esac
 mkdir "$tmp/corpus"                     # the target fills it with inputs to start from
