@@ -1033,6 +1033,31 @@ TEST permk_is_even(void) {
     PASS();
 }
 
+/* PermK leaves one rank a value less; that one selects 999 of 67535 values and the other 1000 of 67536, in the same
+   scratch, which neither writes beyond. */
+TEST permk_scratch_of_every_rank(const char *text) {
+    enum { SAMPLED = 67536, BEYOND = 1 << 16 };
+    const size_t n = 2 * SAMPLED - 1;
+    cg_op op;
+    ASSERT_EQ(CG_OK, cg_op_parse(&op, text));
+    op.select.value = 999.5f / (float)SAMPLED;
+    ref_fill(REF_LAPLACE, 3, x, n);
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        const size_t bound = cg_bound(&op, n), bytes = cg_scratch(&op, n);
+        unsigned char *packet = (unsigned char *)ref_alloc(bound),
+                      *scratch = (unsigned char *)ref_alloc(bytes + BEYOND);
+        cg_tag tag = TAG;
+        size_t len;
+        tag.rank = rank;
+        memset(scratch + bytes, 0xa5, BEYOND);
+        ASSERT_EQ(CG_OK, cg_compress(&op, &tag, x, n, packet, bound, &len, scratch, bytes));
+        for (size_t i = 0; i < BEYOND; i++) ASSERT_EQ(0xa5, scratch[bytes + i]);
+        free(scratch);
+        free(packet);
+    }
+    PASS();
+}
+
 /* A selection behind a sample does what it does to the sampled vector alone. */
 TEST behind_a_sample(const char *sample, const char *select, int kind) {
     static const size_t sizes[] = { 0, 1, 2, 3, 9, 64, 1000, 5000, 140000 };
@@ -1108,6 +1133,10 @@ SUITE(samples) {
     RUN_TESTp(permk_covers, (uint32_t)2, (size_t)(2 * 65536 + 999), (int)REF_LAPLACE);
     RUN_TESTp(permk_covers, (uint32_t)3, (size_t)(3 * 65536 + 998), (int)REF_TIES);
     RUN_TEST(permk_is_even);
+    RUN_TEST1(permk_scratch_of_every_rank, "permk:2|topk:0.1");
+    RUN_TEST1(permk_scratch_of_every_rank, "permk:2|mstopk:0.1");
+    RUN_TEST1(permk_scratch_of_every_rank, "permk:2|dgc:0.1");
+    RUN_TEST1(permk_scratch_of_every_rank, "permk:2|sidco:0.1");
     for (i = 0; i < sizeof sample / sizeof *sample; i++)
         for (j = 0; j < sizeof select / sizeof *select; j++)
             RUN_TESTp(behind_a_sample, sample[i], select[j], (int)((i + j) % 2 ? REF_LAPLACE : REF_TIES));

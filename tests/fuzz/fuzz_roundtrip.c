@@ -123,7 +123,13 @@ static cg_status decode(const trial *t, const block *packet, size_t len, float a
 }
 /* What the status of cg_compress may be, where the operator has a bound. */
 static void check_status(const trial *t, cg_status s) {
+    const uint8_t select = t->op.select.id;
+    const int lacks = (select == CG_SELECT_BINS || select == CG_SELECT_VARIANCE) && t->n && !t->side.aux;
     if (t->side.scale && s == CG_E_UNSUPPORTED) return;
+    if (lacks || (select == CG_SELECT_GIVEN && !t->side.support)) { /* scales took their place */
+        MUST(s == CG_E_ARG);
+        return;
+    }
     if (t->op.sample.id == CG_SAMPLE_PERMK && t->tag.rank >= t->op.sample.size) MUST(s == CG_E_ARG);
     else if (!t->wrong) MUST(s == CG_OK);
     else if (t->op.sample.id || t->op.select.id == CG_SELECT_GIVEN) MUST(s == CG_OK || s == CG_E_NONFINITE);

@@ -31,9 +31,11 @@ static size_t cg_list_capacity_(const cg_op *op, uint64_t transformed_n) {
         capacity = cg_add_sat_(cg_max_selected_(op, transformed_n), op->select.size);
     return (size_t)(capacity < transformed_n ? capacity : transformed_n);
 }
-/* Entries to allocate: filters check the capacity after each chunk, and write CG_SLACK_ entries beyond their result. */
+/* Entries to allocate: filters check the capacity after each chunk, and write CG_SLACK_ entries beyond their result.
+   Never fewer for a longer vector: PermK leaves some ranks a value less than others, with the same scratch. */
 static uint64_t cg_list_allocated_n_(uint64_t capacity, uint64_t transformed_n) {
-    return cg_add_sat_(capacity, capacity < transformed_n ? CG_CHUNK_ + CG_SLACK_ : CG_SLACK_);
+    const uint64_t filled = cg_add_sat_(capacity, CG_CHUNK_);
+    return cg_add_sat_(filled < transformed_n ? filled : transformed_n, CG_SLACK_);
 }
 /* Must the sampled or transformed vector be stored as a whole, for a selection or a user codec? */
 static int cg_needs_materialized_(const cg_op *op) {
