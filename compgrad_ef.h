@@ -283,8 +283,9 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out,
 CG_API_ float cg_ef_scale(const cg_ef *ef);
 CG_API_ cg_ef_stats cg_ef_stats_of(const cg_ef *ef);
 CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef); /* as 0.1 called it */
-/* How the last cg_ef_init, cg_ef_set_ratio or step (compress, commit, rollback, exchange) of *ef went: status, why, need
-   and at; after cg_ef_init also if it was refused, and after an exchange its report without used. */
+/* How the last cg_ef_init, cg_ef_set_ratio, cg_ef_withdraw, cg_ef_agree or step (compress, commit, rollback, exchange)
+   of *ef went: status, why, need and at; after cg_ef_init also if it was refused, and after an exchange its report
+   without used. */
 CG_API_ void cg_ef_report(const cg_ef *ef, cg_report *report);
 /* The operator of the step with that tag, after rules, policy and warm-up; NULL: the tag is zero. */
 CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag);
@@ -348,15 +349,17 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer 
 /* Takes the gradient of the last step out of the state again, after a cg_ef_exchange that failed (also one layer of
    cg_ef_exchange_layers) or a cg_ef_rollback: if you then average grad without compgrad, it would be counted twice;
    and if you want to repeat the step with the same gradient, withdraw it first. grad must be what that step was given.
-   The state is then what it was before the step: the residual e, u of MOMENTUM and SIGNUM and the running mean of EF21
-   with momentum, and the number of steps. EF21 without momentum, DIANA and LAQ have nothing of grad in their state.
+   It sends nothing. The state is then what it was before the step: the residual e, u of MOMENTUM and SIGNUM and the
+   running mean of EF21 with momentum, and the number of steps. EF21 without momentum, DIANA and LAQ have nothing of
+   grad in their state.
    Not quite what it was: each value is off by rounding, at most 8 2^-24 times the magnitudes that were added up in the
-   step, divided by decay (CLASSIC, ECQ) or by momentum (u); with desc.bytes by up to three roundings to 8 bits; a value that
-   had grown too large for a float, or below 2^-100 was dropped, stays lost; a residual that desc.reset has just set to
-   zero stays zero; with momentum 0, u becomes 0. Score, thresholds and cg_ef_moved stay as they are.
+   step, divided by decay (CLASSIC, ECQ) or by momentum (u); with desc.bytes by up to three roundings to 8 bits; a value
+   that had grown too large for a float, or below 2^-100 was dropped, stays lost; a residual that desc.reset has just
+   set to zero stays zero; with momentum 0, u becomes 0. Score, thresholds and cg_ef_moved stay as they are.
    CG_E_STATE: the last step was committed or is pending, its gradient was refused (stats.kept is 0) or has been
    withdrawn, or cg_ef_rescale, cg_ef_load or cg_ef_reset came in between. CG_E_ARG: VARIANCE needs
-   cg_ef_withdraw_with. CG_E_NONFINITE: grad cannot be what was given. After an error nothing has changed. */
+   cg_ef_withdraw_with. CG_E_NONFINITE: grad cannot be what was given. After an error nothing has changed, and
+   cg_ef_report says more. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_withdraw(cg_ef *ef, const float *grad);
 /* The same with side->aux, the variances that a step of VARIANCE was given. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_withdraw_with(cg_ef *ef, const cg_extra *side, const float *grad);
@@ -1367,7 +1370,7 @@ static cg_status cg_ef_step_why_(cg_ef *ef, cg_status s, const cg_extra *side, c
     if (!grad) return cg_ef_fail_(ef, s, "grad is NULL", 0, CG_NO_INDEX);
     if (s == CG_E_MEMORY)
         return cg_ef_fail_(ef, s,
-            "the operator that desc.policy chose needs a larger state than desc.op and the rules: name it in a rule",
+            "the mem of cg_ef_init is too small for the operator that desc.policy chose: name it in a rule, too",
             cg_ef_memory_with_op_(d, op), CG_NO_INDEX);
     if (s == CG_E_NONFINITE) {
         at = cg_first_nonfinite_(grad, d->n);
@@ -2146,6 +2149,10 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     }
     return failed;
 }
+static void cg_ef_layers_memory_why_(cg_report *report, size_t need) {
+    report->why = "mem is too small: cg_ef_layers_memory gives its bytes";
+    report->need = need;
+}
 CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report) {
     const size_t need = cg_ef_layers_memory(efs, layers, count, small, transport);
@@ -2158,14 +2165,11 @@ CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, siz
     if (!need || !mem || bytes < need) {
         /* with no memory the exchange of layers refuses, and tells the others */
         s = cg_exchange_layers(layers, count, small, transport, NULL, 0, report);
+        if (need && s == CG_E_MEMORY) cg_ef_layers_memory_why_(report, need);
         for (size_t i = 0; i < count; i++) {
-            if (need && s == CG_E_MEMORY)
-                layers[i].report.why = "mem is too small: cg_ef_layers_memory gives its bytes";
+            if (need && s == CG_E_MEMORY) cg_ef_layers_memory_why_(&layers[i].report, need);
             cg_ef_keep_report_(efs[i], &layers[i].report);
         }
-        if (!need || s != CG_E_MEMORY) return s;
-        report->why = "mem is too small: cg_ef_layers_memory gives its bytes";
-        report->need = need;
         return s;
     }
     env = cg_fenv_enter_();
@@ -2179,7 +2183,7 @@ CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, siz
 
    Offers   the public cg_ef_agree and cg_ef_agree_memory
    Needs    mark, exchange; cg_exchange_or_fail_ of exchange
-   Touches  vector[2], the mark, and the carry where it is part of what was agreed on
+   Touches  vector[2], the mark, the report, and the carry where it is part of what was agreed on
    Of what a rank keeps only H and M must be equal everywhere. H is the mean of all h, which every rank has its own of
    and keeps; M is made of nothing else, so that the mean of what ranks have in its place is taken. */
 
@@ -2219,18 +2223,21 @@ CG_API_ cg_status cg_ef_agree(cg_ef *ef, const cg_exchange_desc *desc, const cg_
     cg_report own;
     cg_fenv_ env;
     cg_status s;
+    const char *unready;
     if (!report) report = &own;
-    memset(report, 0, sizeof *report);
-    report->rank = -1;
-    report->why = cg_status_str(CG_E_ARG);
+    cg_report_set_(report, CG_E_ARG, "ef, desc or transport is NULL", 0, CG_NO_INDEX);
     if (!ef || !desc || !transport) return CG_E_ARG;
-    report->why = cg_status_str(CG_OK);
-    if (ef->desc.n && !cg_ef_has_to_agree_(ef)) return CG_OK;
+    unready = cg_ef_is_unready_(ef) ? cg_ef_unready_why_(ef) : NULL;
+    cg_report_set_(report, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
+    if (ef->desc.n && !cg_ef_has_to_agree_(ef)) return cg_ef_done_(ef);
     env = cg_fenv_enter_();
     d = cg_ef_agree_desc_(ef, desc);
     s = cg_exchange_or_fail_(&d, transport, ef->vector[cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) ? 0 : 2],
-        ef->desc.n, mem, bytes, cg_ef_is_unready_(ef) ? CG_E_STATE : CG_OK, report);
+        ef->desc.n, mem, bytes, unready ? CG_E_STATE : CG_OK, report);
     if (s == CG_OK) cg_ef_agreed_(ef);
+    if (unready && s == CG_E_STATE) report->why = unready;
+    if (s == CG_E_MEMORY) report->why = "mem is too small: cg_ef_agree_memory gives its bytes";
+    cg_ef_keep_report_(ef, report);
     report->used = NULL;
     report->used_len = 0;
     cg_fenv_leave_(env);
@@ -2241,14 +2248,14 @@ CG_API_ cg_status cg_ef_agree(cg_ef *ef, const cg_exchange_desc *desc, const cg_
 /* withdraw: takes the gradient of a step that failed out of the state again
 
    Offers   the public cg_ef_withdraw and cg_ef_withdraw_with
-   Needs    step, rollback
-   Touches  residual and velocity, the counter of steps, the stats
+   Needs    step, rollback, report
+   Touches  residual and velocity, the counter of steps, the stats, the report
    After a rollback e and u are sums of the gradient and of what was there before, with the coefficients of the step.
    These are solved for what was there before. */
 
-/* vector[which] had become v_from_g g + v_from_v v, where g is st->g: makes it v again. First g is taken out, so that no
-   product is too large for a float that the sum was not. v_from_v 0: nothing of v had stayed, and nothing would in the
-   next step, so that it becomes 0. */
+/* vector[which] had become v_from_g g + v_from_v v, where g is st->g: makes it v again. First g is taken out, so that
+   no product is too large for a float that the sum was not. v_from_v 0: nothing of v had stayed, and nothing would in
+   the next step, so that it becomes 0. */
 static void cg_ef_solve_(cg_ef *ef, cg_ef_step_ *st, int which, float v_from_g, float v_from_v) {
     const float inverse = v_from_v > 0.0f ? 1.0f / v_from_v : 0.0f;
     st->e_from_g = -v_from_g;
@@ -2278,21 +2285,39 @@ static void cg_ef_withdraw_velocity_(cg_ef *ef, cg_ef_step_ *st) {
             if (ef->vector[1][i] < 0.0f) ef->vector[1][i] = 0.0f;
     }
 }
+/* Can the last step be withdrawn, and by this? *st becomes what later functions need of it. */
+static cg_status cg_ef_withdraw_check_(cg_ef *ef, const cg_extra *side, const float *grad, cg_ef_step_ *st) {
+    const int needs_aux = ef->desc.kind == CG_EF_VARIANCE;
+    if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, CG_E_STATE, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
+    if (!ef->may_withdraw)
+        return cg_ef_fail_(ef, CG_E_STATE,
+            "nothing to withdraw: the last step was committed or withdrawn, or its gradient refused (stats.kept is 0), "
+            "or the state was rescaled, loaded or reset since",
+            0, CG_NO_INDEX);
+    if (!grad) return cg_ef_fail_(ef, CG_E_ARG, "grad is NULL", 0, CG_NO_INDEX);
+    if (needs_aux && !(side && side->aux))
+        return cg_ef_fail_(ef, CG_E_ARG,
+            "VARIANCE needs the variances of that step in side->aux: call cg_ef_withdraw_with", 0, CG_NO_INDEX);
+    memset(st, 0, sizeof *st);
+    st->kernels = cg_kernels_now_();
+    st->ef = ef;
+    st->g = grad;
+    st->variance = needs_aux ? side->aux : NULL;
+    if (cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)grad, ef->desc.n, CG_BLOCK_) >= 1e100)
+        return cg_ef_fail_(ef, CG_E_NONFINITE, "grad is not what the step was given: it has NaN or Inf", 0,
+            cg_first_nonfinite_(grad, ef->desc.n));
+    if (needs_aux &&
+        cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)side->aux, ef->desc.n, CG_BLOCK_) > 0.0)
+        return cg_ef_fail_(ef, CG_E_NONFINITE,
+            "side->aux is not what the step was given: it has NaN, Inf or a value above 1e37", 0,
+            cg_first_nonfinite_(side->aux, ef->desc.n));
+    return CG_OK;
+}
 static cg_status cg_ef_withdraw_(cg_ef *ef, const cg_extra *side, const float *grad) {
     const cg_ef_desc *d = &ef->desc;
     cg_ef_step_ st;
-    memset(&st, 0, sizeof st);
-    if (cg_ef_is_unready_(ef) || !ef->may_withdraw) return CG_E_STATE;
-    st.kernels = cg_kernels_now_();
-    st.ef = ef;
-    st.g = grad;
-    st.variance = d->kind == CG_EF_VARIANCE && side ? side->aux : NULL;
-    if (!grad || (d->kind == CG_EF_VARIANCE && !st.variance)) return CG_E_ARG;
-    if (cg_vector_pass_(cg_ef_pass_count_huge_, &st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_) >= 1e100)
-        return CG_E_NONFINITE;
-    if (st.variance &&
-        cg_vector_pass_(cg_ef_pass_count_huge_, &st, (float *)(uintptr_t)st.variance, d->n, CG_BLOCK_) > 0.0)
-        return CG_E_NONFINITE;
+    const cg_status s = cg_ef_withdraw_check_(ef, side, grad, &st);
+    if (s != CG_OK) return s;
     st.grad_scale = ef->given_by;
     if (d->clip_by == CG_CLIP_VALUE) st.clip_limit = (float)cg_ef_clip_at_(d);
     st.may_overflow = 1;
@@ -2307,7 +2332,7 @@ static cg_status cg_ef_withdraw_(cg_ef *ef, const cg_extra *side, const float *g
     ef->size = ef->reach; /* bounds what was there before the step, too */
     ef->stats.kept = 0;
     ef->may_withdraw = 0;
-    return CG_OK;
+    return cg_ef_done_(ef);
 }
 CG_API_ cg_status cg_ef_withdraw_with(cg_ef *ef, const cg_extra *side, const float *grad) {
     cg_fenv_ env;
@@ -2369,9 +2394,9 @@ CG_API_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio) {
         cg_ef_fail_(ef, s,
             s == CG_E_STATE             ? cg_ef_unready_why_(ef)
                 : s == CG_E_UNSUPPORTED ? "the operator has no ratio"
-                : s == CG_E_MEMORY      ? "this ratio needs more memory than cg_ef_init was given"
-                : s == CG_E_ARG         ? "ratio must be above 0 and at most 1"
-                                        : cg_status_str(s),
+                : s == CG_E_MEMORY ? "the mem of cg_ef_init is too small for this ratio: cg_ef_memory gives its bytes"
+                : s == CG_E_ARG    ? "ratio must be above 0 and at most 1"
+                                   : cg_status_str(s),
             s == CG_E_MEMORY ? cg_ef_memory(&d) : 0, CG_NO_INDEX);
     cg_fenv_leave_(env);
     return s;

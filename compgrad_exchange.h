@@ -3974,7 +3974,7 @@ CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t smal
         layers[i].report.used_len = 0;
         if (layers[i].report.status != CG_OK) continue;
         cg_report_copy_outcome_(&layers[i].report, report); /* the trouble is with another layer, or with all */
-        layers[i].report.need = 0;
+        if (s != CG_E_MEMORY) layers[i].report.need = 0;    /* mem is that of all */
         layers[i].report.at = CG_NO_INDEX;
     }
     return s;

@@ -1149,9 +1149,9 @@ CG_API_ cg_status cg_sketch_load(cg_sketch *sketch, const void *buf, size_t len)
 /* src/sketch/exchange.h */
 /* exchange: the mean of a sketch over ranks, and what both protocols with sketches need
 
-   Offers   cg_sketch_step_desc_, cg_f32_mean_step_desc_, cg_report_add_, cg_clamp_all_,
+   Offers   cg_sketch_step_desc_, cg_f32_mean_step_desc_, cg_sgd_check_, cg_report_add_, cg_clamp_all_,
             cg_sparse_apply_; the public cg_sketch_exchange and its memory
-   Needs    packets; kernels of core; the step of a model of exchange
+   Needs    packets, heavy (cg_check_finite_); kernels of core; the step of a model of exchange
    Touches  the cells, the caller's memory and report */
 
 /* The caller's description for cells of this sketch. The tag's seed says which sketch it is, and salt what else must
@@ -1172,11 +1172,31 @@ CG_API_ size_t cg_sketch_exchange_memory(
 CG_API_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport,
     void *mem, size_t bytes, cg_report *report) {
     cg_exchange_desc d;
+    cg_status s;
+    if (report) cg_report_set_(report, CG_E_ARG, "sketch or desc is NULL", 0, CG_NO_INDEX);
     if (!sketch || !desc) return CG_E_ARG;
     d = cg_sketch_step_desc_(sketch, desc, 0);
-    return cg_exchange(&d, transport, sketch->cells, sketch->count, mem, bytes, report);
+    s = cg_exchange(&d, transport, sketch->cells, sketch->count, mem, bytes, report);
+    if (report && s == CG_E_MEMORY) report->why = "mem is too small: cg_sketch_exchange_memory gives its bytes";
+    return s;
 }
 
+/* What can be wrong on this rank with a step by sketches, before its state changes; status CG_OK: nothing. need: bytes
+   of mem, or 0 if the exchange is refused anyway; why names what gives them. */
+static cg_report cg_sgd_check_(const cg_exchange_desc *desc, const cg_transport *t, const float *grad, size_t n,
+    const void *mem, size_t bytes, uint64_t need, const char *why) {
+    const size_t align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    cg_report r;
+    cg_report_set_(&r, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
+    if (!grad && n) cg_report_set_(&r, CG_E_ARG, "grad is NULL", 0, CG_NO_INDEX);
+    else if (!cg_rate_ok_(desc)) cg_report_set_(&r, CG_E_ARG, "rate must be finite", 0, CG_NO_INDEX);
+    else if (cg_check_finite_(grad, n) != CG_OK)
+        cg_report_set_(&r, CG_E_NONFINITE, cg_status_str(CG_E_NONFINITE), 0, cg_first_nonfinite_(grad, n));
+    else if (need && (!mem || bytes < align_pad || bytes - align_pad < need))
+        cg_report_set_(&r, CG_E_MEMORY, why, cg_add_sat_(need, 64), CG_NO_INDEX);
+    r.rank = t->rank;
+    return r;
+}
 /* *all becomes the report of the last round, with bytes and rounds of all. */
 static void cg_report_add_(cg_report *all, const cg_report *one) {
     const uint64_t out = all->bytes_out, in = all->bytes_in;
@@ -1357,11 +1377,12 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     cg_sketched_buffers_ r = CG_ZERO;
     cg_report round_report;
     size_t kept;
-    uint64_t need = cg_sketched_buffers_plan_(&sgd->sketch, candidates, desc, t, 1, NULL, &r);
-    cg_status first, s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_check_finite_(grad, n);
+    const uint64_t need = cg_sketched_buffers_plan_(&sgd->sketch, candidates, desc, t, 1, NULL, &r);
+    const cg_report refusal = cg_sgd_check_(
+        desc, t, grad, n, mem, bytes, need, "mem is too small: cg_sketched_exchange_memory gives its bytes");
+    cg_status first, s = (cg_status)refusal.status;
     sgd->sketch.desc.seed = d->sketch.seed;
     step_desc = cg_sketch_step_desc_(&sgd->sketch, &step_desc, salt);
-    if (s == CG_OK && need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
     if (s == CG_OK && need) {
         cg_sketched_buffers_plan_(&sgd->sketch, candidates, desc, t, 1, (uint8_t *)mem + align_pad, &r);
         s = cg_sketched_accumulate_(sgd, desc, grad);
@@ -1373,6 +1394,7 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     first = cg_exchange_or_fail_(
         &step_desc, t, sgd->sketch.cells, sgd->sketch.count, r.exchange, r.exchange_bytes, s, &round_report);
     cg_report_add_(report, &round_report);
+    if (refusal.status != CG_OK && first == s) cg_report_copy_outcome_(report, &refusal);
     if (first == CG_E_TRANSPORT) return first;
     s = first == CG_OK ? cg_sketched_pick_(sgd, desc, candidates, &r) : first;
     step_desc.flags = desc->flags & CG_CONFIRM;
@@ -1400,7 +1422,7 @@ CG_API_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc 
     cg_fenv_ env;
     cg_status s;
     if (!report) report = &own;
-    memset(report, 0, sizeof *report);
+    cg_report_set_(report, CG_E_ARG, "sgd, desc or transport is NULL", 0, CG_NO_INDEX);
     if (!sgd || !desc || !transport) return CG_E_ARG;
     env = cg_fenv_enter_();
     s = cg_sketched_exchange_(sgd, desc, transport, grad, mem, bytes, report);
@@ -1459,14 +1481,18 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     cg_exchange_desc step_desc = cg_f32_mean_step_desc_(desc);
     cg_sketched_buffers_ r;
     cg_report round_report;
-    uint64_t need = cg_sketched_buffers_plan_(&sgd->fresh, k, desc, t, 0, NULL, &r);
-    cg_status s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_check_finite_(grad, n);
+    const uint64_t need = cg_sketched_buffers_plan_(&sgd->fresh, k, desc, t, 0, NULL, &r);
+    const cg_report refusal = cg_sgd_check_(
+        desc, t, grad, n, mem, bytes, need, "mem is too small: cg_fetched_exchange_memory gives its bytes");
+    cg_status s = (cg_status)refusal.status;
     step_desc = cg_sketch_step_desc_(
         &sgd->fresh, &step_desc, cg_mix64_(d->k) ^ cg_as_bits_(d->momentum) ^ (uint64_t)cg_as_bits_(rate) << 32);
     step_desc.flags |= CG_CONFIRM; /* momentum and error are the same on all ranks, and must stay so */
-    if (s == CG_OK && need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
-    if (s != CG_OK || !need)
-        return cg_exchange_or_fail_(&step_desc, t, sgd->fresh.cells, cell_count, mem, bytes, s, report);
+    if (s != CG_OK || !need) {
+        s = cg_exchange_or_fail_(&step_desc, t, sgd->fresh.cells, cell_count, mem, bytes, s, report);
+        if (refusal.status != CG_OK && (uint32_t)s == refusal.status) cg_report_copy_outcome_(report, &refusal);
+        return s;
+    }
     cg_sketched_buffers_plan_(&sgd->fresh, k, desc, t, 0, (uint8_t *)mem + align_pad, &r);
     cg_sketch_clear(&sgd->fresh);
     s = cg_sketch_add(&sgd->fresh, grad, n, 1.0f);
@@ -1484,6 +1510,7 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     }
     if (s != CG_OK) {
         report->rank = t->rank;
+        report->status = (uint32_t)s;
         report->why = "the sums of sketches have become too large for floats";
         return s;
     }
@@ -1493,6 +1520,8 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     if (s == CG_OK) s = cg_sketch_zero(&sgd->error, r.index, k);
     if (s == CG_OK) s = cg_sketch_zero(&sgd->momentum, r.index, k);
     if (s == CG_OK) cg_sparse_apply_(desc, r.index, r.value, k, grad, n);
+    report->status = (uint32_t)s;
+    if (s != CG_OK) report->why = cg_status_str(s);
     return s;
 }
 CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport,
@@ -1501,7 +1530,7 @@ CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *d
     cg_fenv_ env;
     cg_status s;
     if (!report) report = &own;
-    memset(report, 0, sizeof *report);
+    cg_report_set_(report, CG_E_ARG, "sgd, desc or transport is NULL", 0, CG_NO_INDEX);
     if (!sgd || !desc || !transport) return CG_E_ARG;
     env = cg_fenv_enter_();
     s = cg_fetched_exchange_(sgd, desc, transport, grad, mem, bytes, report);

@@ -314,7 +314,7 @@ static void bill_ring(void) {
         last[(p + N - 1) % N] = len[p][N - 1]; /* who has its sum in the end */
     }
     for (r = 0; r < N; r++)
-        for (i = 0; i < N - 1; i++) { /* stripe r - i goes on, stripe r - 1 - i comes */
+        for (i = 0; i < N - 1; i++) {                            /* stripe r - i goes on, stripe r - 1 - i comes */
             if (notes) swap(r, NOTE, NOTE), swap(r, NOTE, NOTE); /* preambles, and receipts the other way */
             swap(r, len[(r - i + N) % N][i], len[(r - 1 - i + 2 * N) % N][i]);
         }
@@ -578,8 +578,8 @@ static void run(void) {
 
 static const char *differs(const char *what, int rank, uint64_t is, uint64_t ought) {
     snprintf(note, sizeof note,
-        "%s, route %u, kind %d, %s: N = %d, n = %lu, callbacks %d%s%s: rank %d: %s: %lu, not %lu",
-        now->op, (unsigned)now->route, now->kind, now->back ? now->back : "", N, (unsigned long)n, which,
+        "%s, route %u, kind %d, %s: N = %d, n = %lu, callbacks %d%s%s: rank %d: %s: %lu, not %lu", now->op,
+        (unsigned)now->route, now->kind, now->back ? now->back : "", N, (unsigned long)n, which,
         agrees ? " that agree" : "", confirm ? ", confirmed" : "", rank, what, (unsigned long)is, (unsigned long)ought);
     return note;
 }

@@ -576,14 +576,28 @@ TEST ef_init_says(void) {
     EF_SAYS(CG_E_STATE, "cg_ef_compress");
     ASSERT_EQ(CG_E_STATE, cg_ef_rollback(&ef, NULL, 0));
     EF_SAYS(CG_E_STATE, "cg_ef_compress");
+    free(mem);
+    PASS();
+}
+/* A list of candidates has room for 2 k + 65536 values at most: only for more values does it depend on the ratio. */
+TEST ef_set_ratio_says(void) {
+    cg_ef_desc d = ef_desc("topk:0.1", CG_EF_CLASSIC);
+    cg_ef ef;
+    void *mem;
+    size_t need;
+    d.n = 100000;
+    mem = malloc(cg_ef_memory(&d));
+    ASSERT_EQ(CG_OK, cg_ef_init(&ef, &d, mem, cg_ef_memory(&d)));
     ASSERT_EQ(CG_E_MEMORY, cg_ef_set_ratio(&ef, 1.0f));
-    EF_SAYS(CG_E_MEMORY, "ratio");
+    EF_SAYS(CG_E_MEMORY, "mem of cg_ef_init");
+    need = (size_t)last(&ef).need;
     d.op = cg_topk(1.0f);
-    ASSERT_EQ_FMT((unsigned long)cg_ef_memory(&d), (unsigned long)last(&ef).need, "%lu");
+    ASSERT_EQ_FMT((unsigned long)cg_ef_memory(&d), (unsigned long)need, "%lu");
     ASSERT_EQ(CG_E_ARG, cg_ef_set_ratio(&ef, 2.0f));
     EF_SAYS(CG_E_ARG, "ratio");
     ASSERT_EQ(CG_OK, cg_ef_set_ratio(&ef, 0.05f));
     EF_SAYS(CG_OK, "ok");
+    ASSERT_EQ(5000u, (unsigned)(ef.desc.op.select.value * 100000.0f + 0.5f));
     free(mem);
     PASS();
 }
@@ -674,7 +688,7 @@ TEST ef_not_finite(uint32_t kind) {
 static cg_op bad_policy(void *user, const cg_tag *tag, size_t n, cg_op planned) {
     (void)tag;
     (void)n;
-    return *(int *)user ? cg_topk(1.0f) : planned;
+    return *(int *)user ? cg_then(cg_rotate(2), planned) : planned; /* which needs more scratch */
 }
 TEST ef_exchange_says(void) {
     cg_ef_desc d = ef_desc("topk:0.1", CG_EF_CLASSIC);
@@ -708,8 +722,8 @@ TEST ef_exchange_says(void) {
     ASSERTm(r.why, strstr(r.why, "grad is NULL"));
     choose = 1;
     ASSERT_EQ(CG_E_MEMORY, cg_ef_exchange(&ef, &e, &t, x, work, 1u << 20, &r));
-    ASSERTm(r.why, strstr(r.why, "policy"));
-    d.op = cg_topk(1.0f);
+    ASSERTm(r.why, strstr(r.why, "policy") && strstr(r.why, "mem of cg_ef_init"));
+    d.op = cg_then(cg_rotate(2), d.op);
     ASSERT_EQ_FMT((unsigned long)cg_ef_memory(&d), (unsigned long)r.need, "%lu");
     choose = 0;
     ASSERT_EQ(CG_OK, cg_ef_compress(&ef, NULL, x, packet, sizeof packet, &len));
@@ -759,12 +773,17 @@ TEST ef_layers_say(void) {
     ASSERT_EQ(CG_E_MEMORY, cg_ef_exchange_layers(efs, l, 2, 0, &t, work, bytes / 2, &r));
     ASSERTm(r.why, strstr(r.why, "cg_ef_layers_memory") && strstr(l[1].report.why, "cg_ef_layers_memory"));
     ASSERT_EQ_FMT((unsigned long)bytes, (unsigned long)r.need, "%lu");
-    ASSERT_EQ(CG_E_MEMORY, (cg_status)last(&ef[1]).status);
+    for (int i = 0; i < 2; i++) {
+        ASSERT_EQ(CG_E_MEMORY, (cg_status)last(&ef[i]).status);
+        ASSERT_EQ_FMT((unsigned long)bytes, (unsigned long)l[i].report.need, "%lu");
+        ASSERT_EQ_FMT((unsigned long)bytes, (unsigned long)last(&ef[i]).need, "%lu");
+    }
     grads[1][77] = ref_float(0x7f800000u);
     ASSERT_EQ(CG_E_NONFINITE, cg_ef_exchange_layers(efs, l, 2, 0, &t, work, bytes, &r));
     ASSERT(r.status == CG_E_NONFINITE && r.at == 77);
     ASSERT(l[1].report.at == 77 && l[0].report.at == CG_NO_INDEX && l[0].status == CG_E_NONFINITE);
     ASSERT(l[0].report.status == CG_E_NONFINITE && last(&ef[1]).at == 77 && last(&ef[0]).at == CG_NO_INDEX);
+    grads[1][77] = 0.0f;
     efs[1] = efs[0];
     ASSERT_EQ(CG_E_ARG, cg_ef_exchange_layers(efs, l, 2, 0, &t, work, bytes, &r));
     ASSERTm(r.why, strstr(r.why, "twice"));
@@ -775,6 +794,7 @@ TEST ef_layers_say(void) {
 
 SUITE(feedback) {
     RUN_TEST(ef_init_says);
+    RUN_TEST(ef_set_ratio_says);
     RUN_TEST(ef_second_compress);
     for (uint32_t kind = CG_EF_CLASSIC; kind <= CG_EF_ONEBIT_ADAM; kind++) RUN_TEST1(ef_not_finite, kind);
     RUN_TEST(ef_exchange_says);

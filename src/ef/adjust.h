@@ -46,9 +46,9 @@ CG_API_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio) {
         cg_ef_fail_(ef, s,
             s == CG_E_STATE             ? cg_ef_unready_why_(ef)
                 : s == CG_E_UNSUPPORTED ? "the operator has no ratio"
-                : s == CG_E_MEMORY      ? "this ratio needs more memory than cg_ef_init was given"
-                : s == CG_E_ARG         ? "ratio must be above 0 and at most 1"
-                                        : cg_status_str(s),
+                : s == CG_E_MEMORY ? "the mem of cg_ef_init is too small for this ratio: cg_ef_memory gives its bytes"
+                : s == CG_E_ARG    ? "ratio must be above 0 and at most 1"
+                                   : cg_status_str(s),
             s == CG_E_MEMORY ? cg_ef_memory(&d) : 0, CG_NO_INDEX);
     cg_fenv_leave_(env);
     return s;

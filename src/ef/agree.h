@@ -2,7 +2,7 @@
 
    Offers   the public cg_ef_agree and cg_ef_agree_memory
    Needs    mark, exchange; cg_exchange_or_fail_ of exchange
-   Touches  vector[2], the mark, and the carry where it is part of what was agreed on
+   Touches  vector[2], the mark, the report, and the carry where it is part of what was agreed on
    Of what a rank keeps only H and M must be equal everywhere. H is the mean of all h, which every rank has its own of
    and keeps; M is made of nothing else, so that the mean of what ranks have in its place is taken. */
 
@@ -42,18 +42,21 @@ CG_API_ cg_status cg_ef_agree(cg_ef *ef, const cg_exchange_desc *desc, const cg_
     cg_report own;
     cg_fenv_ env;
     cg_status s;
+    const char *unready;
     if (!report) report = &own;
-    memset(report, 0, sizeof *report);
-    report->rank = -1;
-    report->why = cg_status_str(CG_E_ARG);
+    cg_report_set_(report, CG_E_ARG, "ef, desc or transport is NULL", 0, CG_NO_INDEX);
     if (!ef || !desc || !transport) return CG_E_ARG;
-    report->why = cg_status_str(CG_OK);
-    if (ef->desc.n && !cg_ef_has_to_agree_(ef)) return CG_OK;
+    unready = cg_ef_is_unready_(ef) ? cg_ef_unready_why_(ef) : NULL;
+    cg_report_set_(report, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
+    if (ef->desc.n && !cg_ef_has_to_agree_(ef)) return cg_ef_done_(ef);
     env = cg_fenv_enter_();
     d = cg_ef_agree_desc_(ef, desc);
     s = cg_exchange_or_fail_(&d, transport, ef->vector[cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) ? 0 : 2],
-        ef->desc.n, mem, bytes, cg_ef_is_unready_(ef) ? CG_E_STATE : CG_OK, report);
+        ef->desc.n, mem, bytes, unready ? CG_E_STATE : CG_OK, report);
     if (s == CG_OK) cg_ef_agreed_(ef);
+    if (unready && s == CG_E_STATE) report->why = unready;
+    if (s == CG_E_MEMORY) report->why = "mem is too small: cg_ef_agree_memory gives its bytes";
+    cg_ef_keep_report_(ef, report);
     report->used = NULL;
     report->used_len = 0;
     cg_fenv_leave_(env);

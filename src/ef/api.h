@@ -148,8 +148,9 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out,
 CG_API_ float cg_ef_scale(const cg_ef *ef);
 CG_API_ cg_ef_stats cg_ef_stats_of(const cg_ef *ef);
 CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef); /* as 0.1 called it */
-/* How the last cg_ef_init, cg_ef_set_ratio or step (compress, commit, rollback, exchange) of *ef went: status, why, need
-   and at; after cg_ef_init also if it was refused, and after an exchange its report without used. */
+/* How the last cg_ef_init, cg_ef_set_ratio, cg_ef_withdraw, cg_ef_agree or step (compress, commit, rollback, exchange)
+   of *ef went: status, why, need and at; after cg_ef_init also if it was refused, and after an exchange its report
+   without used. */
 CG_API_ void cg_ef_report(const cg_ef *ef, cg_report *report);
 /* The operator of the step with that tag, after rules, policy and warm-up; NULL: the tag is zero. */
 CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag);
@@ -213,15 +214,17 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer 
 /* Takes the gradient of the last step out of the state again, after a cg_ef_exchange that failed (also one layer of
    cg_ef_exchange_layers) or a cg_ef_rollback: if you then average grad without compgrad, it would be counted twice;
    and if you want to repeat the step with the same gradient, withdraw it first. grad must be what that step was given.
-   The state is then what it was before the step: the residual e, u of MOMENTUM and SIGNUM and the running mean of EF21
-   with momentum, and the number of steps. EF21 without momentum, DIANA and LAQ have nothing of grad in their state.
+   It sends nothing. The state is then what it was before the step: the residual e, u of MOMENTUM and SIGNUM and the
+   running mean of EF21 with momentum, and the number of steps. EF21 without momentum, DIANA and LAQ have nothing of
+   grad in their state.
    Not quite what it was: each value is off by rounding, at most 8 2^-24 times the magnitudes that were added up in the
-   step, divided by decay (CLASSIC, ECQ) or by momentum (u); with desc.bytes by up to three roundings to 8 bits; a value that
-   had grown too large for a float, or below 2^-100 was dropped, stays lost; a residual that desc.reset has just set to
-   zero stays zero; with momentum 0, u becomes 0. Score, thresholds and cg_ef_moved stay as they are.
+   step, divided by decay (CLASSIC, ECQ) or by momentum (u); with desc.bytes by up to three roundings to 8 bits; a value
+   that had grown too large for a float, or below 2^-100 was dropped, stays lost; a residual that desc.reset has just
+   set to zero stays zero; with momentum 0, u becomes 0. Score, thresholds and cg_ef_moved stay as they are.
    CG_E_STATE: the last step was committed or is pending, its gradient was refused (stats.kept is 0) or has been
    withdrawn, or cg_ef_rescale, cg_ef_load or cg_ef_reset came in between. CG_E_ARG: VARIANCE needs
-   cg_ef_withdraw_with. CG_E_NONFINITE: grad cannot be what was given. After an error nothing has changed. */
+   cg_ef_withdraw_with. CG_E_NONFINITE: grad cannot be what was given. After an error nothing has changed, and
+   cg_ef_report says more. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_withdraw(cg_ef *ef, const float *grad);
 /* The same with side->aux, the variances that a step of VARIANCE was given. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_withdraw_with(cg_ef *ef, const cg_extra *side, const float *grad);

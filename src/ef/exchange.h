@@ -325,6 +325,10 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     }
     return failed;
 }
+static void cg_ef_layers_memory_why_(cg_report *report, size_t need) {
+    report->why = "mem is too small: cg_ef_layers_memory gives its bytes";
+    report->need = need;
+}
 CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report) {
     const size_t need = cg_ef_layers_memory(efs, layers, count, small, transport);
@@ -337,14 +341,11 @@ CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, siz
     if (!need || !mem || bytes < need) {
         /* with no memory the exchange of layers refuses, and tells the others */
         s = cg_exchange_layers(layers, count, small, transport, NULL, 0, report);
+        if (need && s == CG_E_MEMORY) cg_ef_layers_memory_why_(report, need);
         for (size_t i = 0; i < count; i++) {
-            if (need && s == CG_E_MEMORY)
-                layers[i].report.why = "mem is too small: cg_ef_layers_memory gives its bytes";
+            if (need && s == CG_E_MEMORY) cg_ef_layers_memory_why_(&layers[i].report, need);
             cg_ef_keep_report_(efs[i], &layers[i].report);
         }
-        if (!need || s != CG_E_MEMORY) return s;
-        report->why = "mem is too small: cg_ef_layers_memory gives its bytes";
-        report->need = need;
         return s;
     }
     env = cg_fenv_enter_();

@@ -395,7 +395,7 @@ static cg_status cg_ef_step_why_(cg_ef *ef, cg_status s, const cg_extra *side, c
     if (!grad) return cg_ef_fail_(ef, s, "grad is NULL", 0, CG_NO_INDEX);
     if (s == CG_E_MEMORY)
         return cg_ef_fail_(ef, s,
-            "the operator that desc.policy chose needs a larger state than desc.op and the rules: name it in a rule",
+            "the mem of cg_ef_init is too small for the operator that desc.policy chose: name it in a rule, too",
             cg_ef_memory_with_op_(d, op), CG_NO_INDEX);
     if (s == CG_E_NONFINITE) {
         at = cg_first_nonfinite_(grad, d->n);

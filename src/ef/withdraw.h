@@ -1,14 +1,14 @@
 /* withdraw: takes the gradient of a step that failed out of the state again
 
    Offers   the public cg_ef_withdraw and cg_ef_withdraw_with
-   Needs    step, rollback
-   Touches  residual and velocity, the counter of steps, the stats
+   Needs    step, rollback, report
+   Touches  residual and velocity, the counter of steps, the stats, the report
    After a rollback e and u are sums of the gradient and of what was there before, with the coefficients of the step.
    These are solved for what was there before. */
 
-/* vector[which] had become v_from_g g + v_from_v v, where g is st->g: makes it v again. First g is taken out, so that no
-   product is too large for a float that the sum was not. v_from_v 0: nothing of v had stayed, and nothing would in the
-   next step, so that it becomes 0. */
+/* vector[which] had become v_from_g g + v_from_v v, where g is st->g: makes it v again. First g is taken out, so that
+   no product is too large for a float that the sum was not. v_from_v 0: nothing of v had stayed, and nothing would in
+   the next step, so that it becomes 0. */
 static void cg_ef_solve_(cg_ef *ef, cg_ef_step_ *st, int which, float v_from_g, float v_from_v) {
     const float inverse = v_from_v > 0.0f ? 1.0f / v_from_v : 0.0f;
     st->e_from_g = -v_from_g;
@@ -38,21 +38,39 @@ static void cg_ef_withdraw_velocity_(cg_ef *ef, cg_ef_step_ *st) {
             if (ef->vector[1][i] < 0.0f) ef->vector[1][i] = 0.0f;
     }
 }
+/* Can the last step be withdrawn, and by this? *st becomes what later functions need of it. */
+static cg_status cg_ef_withdraw_check_(cg_ef *ef, const cg_extra *side, const float *grad, cg_ef_step_ *st) {
+    const int needs_aux = ef->desc.kind == CG_EF_VARIANCE;
+    if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, CG_E_STATE, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
+    if (!ef->may_withdraw)
+        return cg_ef_fail_(ef, CG_E_STATE,
+            "nothing to withdraw: the last step was committed or withdrawn, or its gradient refused (stats.kept is 0), "
+            "or the state was rescaled, loaded or reset since",
+            0, CG_NO_INDEX);
+    if (!grad) return cg_ef_fail_(ef, CG_E_ARG, "grad is NULL", 0, CG_NO_INDEX);
+    if (needs_aux && !(side && side->aux))
+        return cg_ef_fail_(ef, CG_E_ARG,
+            "VARIANCE needs the variances of that step in side->aux: call cg_ef_withdraw_with", 0, CG_NO_INDEX);
+    memset(st, 0, sizeof *st);
+    st->kernels = cg_kernels_now_();
+    st->ef = ef;
+    st->g = grad;
+    st->variance = needs_aux ? side->aux : NULL;
+    if (cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)grad, ef->desc.n, CG_BLOCK_) >= 1e100)
+        return cg_ef_fail_(ef, CG_E_NONFINITE, "grad is not what the step was given: it has NaN or Inf", 0,
+            cg_first_nonfinite_(grad, ef->desc.n));
+    if (needs_aux &&
+        cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)side->aux, ef->desc.n, CG_BLOCK_) > 0.0)
+        return cg_ef_fail_(ef, CG_E_NONFINITE,
+            "side->aux is not what the step was given: it has NaN, Inf or a value above 1e37", 0,
+            cg_first_nonfinite_(side->aux, ef->desc.n));
+    return CG_OK;
+}
 static cg_status cg_ef_withdraw_(cg_ef *ef, const cg_extra *side, const float *grad) {
     const cg_ef_desc *d = &ef->desc;
     cg_ef_step_ st;
-    memset(&st, 0, sizeof st);
-    if (cg_ef_is_unready_(ef) || !ef->may_withdraw) return CG_E_STATE;
-    st.kernels = cg_kernels_now_();
-    st.ef = ef;
-    st.g = grad;
-    st.variance = d->kind == CG_EF_VARIANCE && side ? side->aux : NULL;
-    if (!grad || (d->kind == CG_EF_VARIANCE && !st.variance)) return CG_E_ARG;
-    if (cg_vector_pass_(cg_ef_pass_count_huge_, &st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_) >= 1e100)
-        return CG_E_NONFINITE;
-    if (st.variance &&
-        cg_vector_pass_(cg_ef_pass_count_huge_, &st, (float *)(uintptr_t)st.variance, d->n, CG_BLOCK_) > 0.0)
-        return CG_E_NONFINITE;
+    const cg_status s = cg_ef_withdraw_check_(ef, side, grad, &st);
+    if (s != CG_OK) return s;
     st.grad_scale = ef->given_by;
     if (d->clip_by == CG_CLIP_VALUE) st.clip_limit = (float)cg_ef_clip_at_(d);
     st.may_overflow = 1;
@@ -67,7 +85,7 @@ static cg_status cg_ef_withdraw_(cg_ef *ef, const cg_extra *side, const float *g
     ef->size = ef->reach; /* bounds what was there before the step, too */
     ef->stats.kept = 0;
     ef->may_withdraw = 0;
-    return CG_OK;
+    return cg_ef_done_(ef);
 }
 CG_API_ cg_status cg_ef_withdraw_with(cg_ef *ef, const cg_extra *side, const float *grad) {
     cg_fenv_ env;

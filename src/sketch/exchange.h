@@ -1,8 +1,8 @@
 /* exchange: the mean of a sketch over ranks, and what both protocols with sketches need
 
-   Offers   cg_sketch_step_desc_, cg_f32_mean_step_desc_, cg_report_add_, cg_clamp_all_,
+   Offers   cg_sketch_step_desc_, cg_f32_mean_step_desc_, cg_sgd_check_, cg_report_add_, cg_clamp_all_,
             cg_sparse_apply_; the public cg_sketch_exchange and its memory
-   Needs    packets; kernels of core; the step of a model of exchange
+   Needs    packets, heavy (cg_check_finite_); kernels of core; the step of a model of exchange
    Touches  the cells, the caller's memory and report */
 
 /* The caller's description for cells of this sketch. The tag's seed says which sketch it is, and salt what else must
@@ -23,11 +23,31 @@ CG_API_ size_t cg_sketch_exchange_memory(
 CG_API_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport,
     void *mem, size_t bytes, cg_report *report) {
     cg_exchange_desc d;
+    cg_status s;
+    if (report) cg_report_set_(report, CG_E_ARG, "sketch or desc is NULL", 0, CG_NO_INDEX);
     if (!sketch || !desc) return CG_E_ARG;
     d = cg_sketch_step_desc_(sketch, desc, 0);
-    return cg_exchange(&d, transport, sketch->cells, sketch->count, mem, bytes, report);
+    s = cg_exchange(&d, transport, sketch->cells, sketch->count, mem, bytes, report);
+    if (report && s == CG_E_MEMORY) report->why = "mem is too small: cg_sketch_exchange_memory gives its bytes";
+    return s;
 }
 
+/* What can be wrong on this rank with a step by sketches, before its state changes; status CG_OK: nothing. need: bytes
+   of mem, or 0 if the exchange is refused anyway; why names what gives them. */
+static cg_report cg_sgd_check_(const cg_exchange_desc *desc, const cg_transport *t, const float *grad, size_t n,
+    const void *mem, size_t bytes, uint64_t need, const char *why) {
+    const size_t align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    cg_report r;
+    cg_report_set_(&r, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
+    if (!grad && n) cg_report_set_(&r, CG_E_ARG, "grad is NULL", 0, CG_NO_INDEX);
+    else if (!cg_rate_ok_(desc)) cg_report_set_(&r, CG_E_ARG, "rate must be finite", 0, CG_NO_INDEX);
+    else if (cg_check_finite_(grad, n) != CG_OK)
+        cg_report_set_(&r, CG_E_NONFINITE, cg_status_str(CG_E_NONFINITE), 0, cg_first_nonfinite_(grad, n));
+    else if (need && (!mem || bytes < align_pad || bytes - align_pad < need))
+        cg_report_set_(&r, CG_E_MEMORY, why, cg_add_sat_(need, 64), CG_NO_INDEX);
+    r.rank = t->rank;
+    return r;
+}
 /* *all becomes the report of the last round, with bytes and rounds of all. */
 static void cg_report_add_(cg_report *all, const cg_report *one) {
     const uint64_t out = all->bytes_out, in = all->bytes_in;

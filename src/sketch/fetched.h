@@ -48,14 +48,18 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     cg_exchange_desc step_desc = cg_f32_mean_step_desc_(desc);
     cg_sketched_buffers_ r;
     cg_report round_report;
-    uint64_t need = cg_sketched_buffers_plan_(&sgd->fresh, k, desc, t, 0, NULL, &r);
-    cg_status s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_check_finite_(grad, n);
+    const uint64_t need = cg_sketched_buffers_plan_(&sgd->fresh, k, desc, t, 0, NULL, &r);
+    const cg_report refusal = cg_sgd_check_(
+        desc, t, grad, n, mem, bytes, need, "mem is too small: cg_fetched_exchange_memory gives its bytes");
+    cg_status s = (cg_status)refusal.status;
     step_desc = cg_sketch_step_desc_(
         &sgd->fresh, &step_desc, cg_mix64_(d->k) ^ cg_as_bits_(d->momentum) ^ (uint64_t)cg_as_bits_(rate) << 32);
     step_desc.flags |= CG_CONFIRM; /* momentum and error are the same on all ranks, and must stay so */
-    if (s == CG_OK && need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
-    if (s != CG_OK || !need)
-        return cg_exchange_or_fail_(&step_desc, t, sgd->fresh.cells, cell_count, mem, bytes, s, report);
+    if (s != CG_OK || !need) {
+        s = cg_exchange_or_fail_(&step_desc, t, sgd->fresh.cells, cell_count, mem, bytes, s, report);
+        if (refusal.status != CG_OK && (uint32_t)s == refusal.status) cg_report_copy_outcome_(report, &refusal);
+        return s;
+    }
     cg_sketched_buffers_plan_(&sgd->fresh, k, desc, t, 0, (uint8_t *)mem + align_pad, &r);
     cg_sketch_clear(&sgd->fresh);
     s = cg_sketch_add(&sgd->fresh, grad, n, 1.0f);
@@ -73,6 +77,7 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     }
     if (s != CG_OK) {
         report->rank = t->rank;
+        report->status = (uint32_t)s;
         report->why = "the sums of sketches have become too large for floats";
         return s;
     }
@@ -82,6 +87,8 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     if (s == CG_OK) s = cg_sketch_zero(&sgd->error, r.index, k);
     if (s == CG_OK) s = cg_sketch_zero(&sgd->momentum, r.index, k);
     if (s == CG_OK) cg_sparse_apply_(desc, r.index, r.value, k, grad, n);
+    report->status = (uint32_t)s;
+    if (s != CG_OK) report->why = cg_status_str(s);
     return s;
 }
 CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport,
@@ -90,7 +97,7 @@ CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *d
     cg_fenv_ env;
     cg_status s;
     if (!report) report = &own;
-    memset(report, 0, sizeof *report);
+    cg_report_set_(report, CG_E_ARG, "sgd, desc or transport is NULL", 0, CG_NO_INDEX);
     if (!sgd || !desc || !transport) return CG_E_ARG;
     env = cg_fenv_enter_();
     s = cg_fetched_exchange_(sgd, desc, transport, grad, mem, bytes, report);

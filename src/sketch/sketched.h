@@ -135,11 +135,12 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     cg_sketched_buffers_ r = CG_ZERO;
     cg_report round_report;
     size_t kept;
-    uint64_t need = cg_sketched_buffers_plan_(&sgd->sketch, candidates, desc, t, 1, NULL, &r);
-    cg_status first, s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_check_finite_(grad, n);
+    const uint64_t need = cg_sketched_buffers_plan_(&sgd->sketch, candidates, desc, t, 1, NULL, &r);
+    const cg_report refusal = cg_sgd_check_(
+        desc, t, grad, n, mem, bytes, need, "mem is too small: cg_sketched_exchange_memory gives its bytes");
+    cg_status first, s = (cg_status)refusal.status;
     sgd->sketch.desc.seed = d->sketch.seed;
     step_desc = cg_sketch_step_desc_(&sgd->sketch, &step_desc, salt);
-    if (s == CG_OK && need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
     if (s == CG_OK && need) {
         cg_sketched_buffers_plan_(&sgd->sketch, candidates, desc, t, 1, (uint8_t *)mem + align_pad, &r);
         s = cg_sketched_accumulate_(sgd, desc, grad);
@@ -151,6 +152,7 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     first = cg_exchange_or_fail_(
         &step_desc, t, sgd->sketch.cells, sgd->sketch.count, r.exchange, r.exchange_bytes, s, &round_report);
     cg_report_add_(report, &round_report);
+    if (refusal.status != CG_OK && first == s) cg_report_copy_outcome_(report, &refusal);
     if (first == CG_E_TRANSPORT) return first;
     s = first == CG_OK ? cg_sketched_pick_(sgd, desc, candidates, &r) : first;
     step_desc.flags = desc->flags & CG_CONFIRM;
@@ -178,7 +180,7 @@ CG_API_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc 
     cg_fenv_ env;
     cg_status s;
     if (!report) report = &own;
-    memset(report, 0, sizeof *report);
+    cg_report_set_(report, CG_E_ARG, "sgd, desc or transport is NULL", 0, CG_NO_INDEX);
     if (!sgd || !desc || !transport) return CG_E_ARG;
     env = cg_fenv_enter_();
     s = cg_sketched_exchange_(sgd, desc, transport, grad, mem, bytes, report);
