@@ -334,30 +334,31 @@
 
 /* ---- status: 0 is success. The numbers are part of the interface and stay as they are. ---- */
 
-#define CG_STATUS_LIST_(X)                                                                                            \
-  X(CG_OK, 0, "ok")                                                                                                   \
-  X(CG_AGAIN, 1, "no error: move the message in cg_io, then call cg_exchange_next again")                             \
-  X(CG_E_ARG, 10,                                                                                                     \
-      "bad argument: a null pointer, a number out of range, or an operator that is not valid or not for this n; "     \
-      "cg_op_parse_why and the call's report say which")                                                              \
-  X(CG_E_CAPACITY, 11,                                                                                                \
-      "an output or its scratch is too small: the header names beside the call what gives the bytes, and its report " \
-      "has them")                                                                                                     \
-  X(CG_E_CORRUPT, 20, "these bytes are not as they were written: send or read them again")                            \
-  X(CG_E_VERSION, 21,                                                                                                 \
-      "made with a format version, stage or codec that this build does not know: update compgrad, or pass the codec " \
-      "in cg_extra.codecs")                                                                                           \
-  X(CG_E_MISMATCH, 22,                                                                                                \
-      "intact, but of something else: compare n, operator, kind, tensor, step and seed on both sides")                \
-  X(CG_E_NONFINITE, 30, "NaN or Inf in the values or in their sum: skip this step, or lower the loss scale")          \
-  X(CG_E_TRANSPORT, 40, "a transport callback failed: see its code in the report")                                    \
-  X(CG_E_PEER, 41, "another rank failed in this step: see its rank in the report")                                    \
-  X(CG_E_MEMORY, 50,                                                                                                  \
-      "not enough memory given: the call's _memory function gives the bytes for this description, and its report "    \
-      "has them")                                                                                                     \
-  X(CG_E_STATE, 51, "call out of order: one that must come first, or that ends the last step, is missing")            \
-  X(CG_E_UNSUPPORTED, 60,                                                                                             \
-      "not supported in this combination: the manual's tables say what goes together, and the call's report what "    \
+#define CG_STATUS_LIST_(X)                                                                                             \
+  X(CG_OK, 0, "ok")                                                                                                    \
+  X(CG_AGAIN, 1, "no error: move the message in cg_io, then call cg_exchange_next again")                              \
+  X(CG_E_ARG, 10,                                                                                                      \
+      "bad argument: a null pointer, a number out of range, or an operator that is not valid or not for this n; "      \
+      "cg_op_parse_why and the call's report say which")                                                               \
+  X(CG_E_CAPACITY, 11,                                                                                                 \
+      "an output or its scratch is too small: the header names beside the call what gives the bytes, and a report, "   \
+      "where the call has one, has them")                                                                              \
+  X(CG_E_CORRUPT, 20, "these bytes are not as they were written: send or read them again")                             \
+  X(CG_E_VERSION, 21,                                                                                                  \
+      "made with a format version, stage or codec that this build does not know: update compgrad, or pass the codec "  \
+      "in cg_extra.codecs")                                                                                            \
+  X(CG_E_MISMATCH, 22,                                                                                                 \
+      "intact, but of something else: compare n, operator, kind, tensor, step and seed on both sides")                 \
+  X(CG_E_NONFINITE, 30, "NaN or Inf in the values or in their sum: skip this step, or lower the loss scale")           \
+  X(CG_E_TRANSPORT, 40, "a transport callback failed: see its code in the report")                                     \
+  X(CG_E_PEER, 41, "another rank failed in this step: see its rank in the report")                                     \
+  X(CG_E_MEMORY, 50,                                                                                                   \
+      "not enough memory given: the _memory function beside the call gives the bytes for this description, and a "     \
+      "report, where the call has one, has them")                                                                      \
+  X(CG_E_STATE, 51,                                                                                                    \
+      "call out of order: one that begins or ends something is missing before it, or what it would undo is not there") \
+  X(CG_E_UNSUPPORTED, 60,                                                                                              \
+      "not supported in this combination: the manual's tables say what goes together, and the call's report what "     \
       "does not")
 
 typedef enum cg_status {

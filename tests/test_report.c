@@ -210,8 +210,8 @@ TEST refused_arguments(void) {
 TEST status_texts(void) {
     static const cg_status all[] = { CG_OK, CG_E_ARG, CG_E_CAPACITY, CG_E_CORRUPT, CG_E_VERSION, CG_E_MISMATCH,
         CG_E_NONFINITE, CG_E_TRANSPORT, CG_E_PEER, CG_E_MEMORY, CG_E_STATE, CG_E_UNSUPPORTED };
-    static const char *const of_one_call[] = { "cg_bound", "cg_scratch", "cg_compress", "gradient", "packet", "bits",
-        "bucket" };
+    static const char *const of_one_call[] = { "cg_bound", "cg_scratch", "cg_compress", "cg_ef", "gradient", "packet",
+        "bits", "bucket" };
     char text[3];
     const cg_op op = cg_topk(0.1f);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -477,6 +477,8 @@ TEST layers_memory(void) {
             for (int k = 0; k < LAYERS; k++) {
                 ASSERT_EQ(J.status[r], J.layer_of[r][k].status);
                 ASSERT_EQ(J.status[r], (cg_status)J.layer_of[r][k].report.status);
+                ASSERT_EQ_FMT(
+                    r == GUILTY ? (unsigned long)J.asked[r] : 0ul, (unsigned long)J.layer_of[r][k].report.need, "%lu");
             }
     }
     PASS();
@@ -792,6 +794,81 @@ TEST ef_layers_say(void) {
     PASS();
 }
 
+TEST ef_withdraw_says(void) {
+    const cg_ef_desc d = ef_desc("variance:1", CG_EF_VARIANCE);
+    void *mem = malloc(cg_ef_memory(&d));
+    cg_extra extra = CG_ZERO;
+    cg_ef ef;
+    size_t len;
+    memset(&ef, 0, sizeof ef);
+    fill();
+    for (size_t i = 0; i < N; i++) y[i] = 1.0f;
+    ASSERT_EQ(CG_E_STATE, cg_ef_withdraw(&ef, x));
+    EF_SAYS(CG_E_STATE, "cg_ef_init");
+    ASSERT_EQ(CG_OK, cg_ef_init(&ef, &d, mem, cg_ef_memory(&d)));
+    ASSERT_EQ(CG_E_STATE, cg_ef_withdraw(&ef, x));
+    EF_SAYS(CG_E_STATE, "nothing to withdraw");
+    extra.aux = y;
+    ASSERT_EQ(CG_OK, cg_ef_compress_with(&ef, NULL, &extra, x, packet, sizeof packet, &len));
+    ASSERT_EQ(CG_E_STATE, cg_ef_withdraw(&ef, x));
+    EF_SAYS(CG_E_STATE, "cg_ef_commit or cg_ef_rollback");
+    ASSERT_EQ(CG_OK, cg_ef_rollback(&ef, packet, len));
+    ASSERT_EQ(CG_E_ARG, cg_ef_withdraw(&ef, x));
+    EF_SAYS(CG_E_ARG, "cg_ef_withdraw_with");
+    ASSERT_EQ(CG_E_ARG, cg_ef_withdraw_with(&ef, &extra, NULL));
+    EF_SAYS(CG_E_ARG, "grad is NULL");
+    x[2999] = x[20] = ref_float(0x7fc00000u);
+    ASSERT_EQ(CG_E_NONFINITE, cg_ef_withdraw_with(&ef, &extra, x));
+    EF_SAYS(CG_E_NONFINITE, "grad is not what");
+    ASSERT_EQ_FMT(20ul, (unsigned long)last(&ef).at, "%lu");
+    fill();
+    y[2100] = ref_float(0x7f800000u);
+    ASSERT_EQ(CG_E_NONFINITE, cg_ef_withdraw_with(&ef, &extra, x));
+    EF_SAYS(CG_E_NONFINITE, "aux is not what");
+    ASSERT_EQ_FMT(2100ul, (unsigned long)last(&ef).at, "%lu");
+    y[2100] = 1.0f;
+    ASSERT_EQ(CG_OK, cg_ef_withdraw_with(&ef, &extra, x));
+    EF_SAYS(CG_OK, "ok");
+    ASSERT_EQ(CG_E_STATE, cg_ef_withdraw_with(&ef, &extra, x));
+    EF_SAYS(CG_E_STATE, "nothing to withdraw");
+    free(mem);
+    PASS();
+}
+TEST ef_agree_says(void) {
+    const cg_ef_desc d = ef_desc("topk:0.1", CG_EF_EF21), classic = ef_desc("topk:0.1", CG_EF_CLASSIC);
+    void *mem = malloc(1u << 20), *work = malloc(1u << 20);
+    cg_exchange_desc e = CG_ZERO;
+    cg_transport t = CG_ZERO;
+    cg_report r;
+    cg_ef ef;
+    size_t bytes, len;
+    t.size = 1;
+    fill();
+    ASSERT_EQ(CG_OK, cg_ef_init(&ef, &d, mem, 1u << 20));
+    bytes = cg_ef_agree_memory(&ef, &e, &t);
+    memset(&r, 0x55, sizeof r);
+    ASSERT_EQ(CG_E_ARG, cg_ef_agree(&ef, NULL, &t, work, bytes, &r));
+    ASSERTm(r.why, r.status == CG_E_ARG && strstr(r.why, "NULL") && r.rank == -1 && r.at == CG_NO_INDEX);
+    for (int half = 0; half < 2; half++) {
+        ASSERT_EQ(CG_E_MEMORY, cg_ef_agree(&ef, &e, &t, work, half ? bytes / 2 : 100, &r));
+        ASSERTm(r.why, r.status == CG_E_MEMORY && strstr(r.why, "cg_ef_agree_memory"));
+        ASSERT_EQ_FMT((unsigned long)bytes, (unsigned long)r.need, "%lu");
+        EF_SAYS(CG_E_MEMORY, "cg_ef_agree_memory");
+    }
+    ASSERT_EQ(CG_OK, cg_ef_agree(&ef, &e, &t, work, bytes, &r));
+    ASSERT(r.status == CG_OK && !strcmp(r.why, "ok") && r.at == CG_NO_INDEX && !r.need);
+    ASSERT_EQ(CG_OK, cg_ef_compress(&ef, NULL, x, packet, sizeof packet, &len));
+    ASSERT_EQ(CG_E_STATE, cg_ef_agree(&ef, &e, &t, work, bytes, &r));
+    ASSERTm(r.why, r.status == CG_E_STATE && strstr(r.why, "cg_ef_commit or cg_ef_rollback"));
+    EF_SAYS(CG_E_STATE, "cg_ef_commit or cg_ef_rollback");
+    ASSERT_EQ(CG_OK, cg_ef_init(&ef, &classic, mem, 1u << 20)); /* nothing to agree on */
+    ASSERT_EQ(CG_OK, cg_ef_agree(&ef, &e, &t, NULL, 0, &r));
+    ASSERT(r.status == CG_OK && !strcmp(r.why, "ok") && r.at == CG_NO_INDEX);
+    free(mem);
+    free(work);
+    PASS();
+}
+
 SUITE(feedback) {
     RUN_TEST(ef_init_says);
     RUN_TEST(ef_set_ratio_says);
@@ -799,6 +876,133 @@ SUITE(feedback) {
     for (uint32_t kind = CG_EF_CLASSIC; kind <= CG_EF_ONEBIT_ADAM; kind++) RUN_TEST1(ef_not_finite, kind);
     RUN_TEST(ef_exchange_says);
     RUN_TEST(ef_layers_say);
+    RUN_TEST(ef_withdraw_says);
+    RUN_TEST(ef_agree_says);
+}
+
+/* ---- sketches: every call with a report ---- */
+
+enum { SKETCH, SKETCHED, FETCHED, PROTOCOLS };
+static const char *const MEMORY_OF[PROTOCOLS] = { "cg_sketch_exchange_memory", "cg_sketched_exchange_memory",
+    "cg_fetched_exchange_memory" };
+typedef struct sketches {
+    int protocol, damaged; /* damaged: rank 1 has a NaN in value 1500, or mem of so many bytes */
+    size_t bytes;
+    size_t asked[RANKS];
+    cg_status status[RANKS];
+    cg_report report[RANKS];
+} sketches;
+static int sketch_worker(cg_threads_world *world, int rank, void *user) {
+    sketches *j = (sketches *)user;
+    const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
+    cg_exchange_desc e = CG_ZERO;
+    cg_sketch_desc d = CG_ZERO;
+    cg_sketched_desc sd = CG_ZERO;
+    cg_fetched_desc fd = CG_ZERO;
+    cg_sketch s;
+    cg_sketched sgd;
+    cg_fetched fetched;
+    float *grad = (float *)malloc(sizeof(float) * N);
+    void *state = malloc(1u << 20), *work;
+    cg_report *r = &j->report[rank];
+    size_t bytes;
+    cg_threads_timeout(world, 3000);
+    memset(r, 0x55, sizeof *r);
+    ref_fill(REF_GAUSSIAN, (unsigned)rank, grad, N);
+    if (rank == GUILTY && j->damaged) grad[1500] = grad[2000] = ref_float(0x7fc00000u);
+    d.rows = 5;
+    d.cols = 512;
+    d.n = N;
+    sd.sketch = fd.sketch = d;
+    sd.k = fd.k = 20;
+    if (cg_sketch_init(&s, &d, state, 1u << 20) != CG_OK || cg_sketch_add(&s, x, N, 1.0f) != CG_OK) exit(1);
+    if (rank == GUILTY && j->damaged) s.cells[1500] = ref_float(0x7fc00000u);
+    if (j->protocol == SKETCHED && cg_sketched_init(&sgd, &sd, state, 1u << 20) != CG_OK) exit(1);
+    if (j->protocol == FETCHED && cg_fetched_init(&fetched, &fd, state, 1u << 20) != CG_OK) exit(1);
+    j->asked[rank] = j->protocol == SKETCH ? cg_sketch_exchange_memory(&s, &e, &t)
+        : j->protocol == SKETCHED          ? cg_sketched_exchange_memory(&sgd, &e, &t)
+                                           : cg_fetched_exchange_memory(&fetched, &e, &t);
+    work = malloc(j->asked[rank]);
+    bytes = rank == GUILTY && j->bytes < j->asked[rank] ? j->bytes : j->asked[rank];
+    j->status[rank] = j->protocol == SKETCH ? cg_sketch_exchange(&s, &e, &t, work, bytes, r)
+        : j->protocol == SKETCHED           ? cg_sketched_exchange(&sgd, &e, &t, grad, work, bytes, r)
+                                            : cg_fetched_exchange(&fetched, &e, &t, grad, work, bytes, r);
+    free(grad);
+    free(state);
+    free(work);
+    return 0;
+}
+TEST sketches_say(int protocol) {
+    static sketches j;
+    fill();
+    for (int trial = 0; trial < 4; trial++) { /* well, a NaN, hardly any memory, half of it */
+        const cg_status s = trial == 0 ? CG_OK : trial == 1 ? CG_E_NONFINITE : CG_E_MEMORY;
+        const size_t asked = j.asked[GUILTY];
+        memset(&j, 0, sizeof j);
+        j.protocol = protocol;
+        j.damaged = trial == 1;
+        j.bytes = trial < 2 ? SIZE_MAX : trial == 2 ? 100 : asked / 2;
+        if (cg_threads_run(RANKS, sketch_worker, &j)) exit(1);
+        for (int r = 0; r < RANKS; r++) {
+            const cg_report *q = &j.report[r];
+            const cg_status want = s == CG_OK || r == GUILTY ? s : CG_E_PEER;
+            ASSERT_ENUM_EQ(want, j.status[r], ops_status);
+            ASSERT_ENUM_EQ(want, (cg_status)q->status, ops_status);
+            ASSERT_EQ_FMT(s == CG_OK ? -1 : GUILTY, q->rank, "%d");
+            ASSERTm(q->why, q->why && (s == CG_OK) == !strcmp(q->why, "ok"));
+            ASSERT_EQ_FMT(want == CG_E_NONFINITE ? 1500ul : (unsigned long)CG_NO_INDEX, (unsigned long)q->at, "%lu");
+            ASSERT_EQ_FMT(want == CG_E_MEMORY ? (unsigned long)j.asked[r] : 0ul, (unsigned long)q->need, "%lu");
+            if (want == CG_E_MEMORY) ASSERTm(q->why, strstr(q->why, "mem ") && strstr(q->why, MEMORY_OF[protocol]));
+        }
+    }
+    PASS();
+}
+TEST sketches_null(void) {
+    cg_exchange_desc e = CG_ZERO;
+    cg_transport t = CG_ZERO;
+    cg_report r[PROTOCOLS];
+    memset(r, 0x55, sizeof r);
+    t.size = 1;
+    ASSERT_EQ(CG_E_ARG, cg_sketch_exchange(NULL, &e, &t, NULL, 0, &r[0]));
+    ASSERT_EQ(CG_E_ARG, cg_sketched_exchange(NULL, &e, &t, x, NULL, 0, &r[1]));
+    ASSERT_EQ(CG_E_ARG, cg_fetched_exchange(NULL, &e, &t, x, NULL, 0, &r[2]));
+    for (int i = 0; i < PROTOCOLS; i++)
+        ASSERTm(r[i].why, r[i].status == CG_E_ARG && strstr(r[i].why, "NULL") && r[i].rank == -1);
+    PASS();
+}
+/* What goes wrong after the last message is in the report, too. */
+TEST fetched_sums_too_large(void) {
+    cg_fetched_desc d = CG_ZERO;
+    cg_exchange_desc e = CG_ZERO;
+    cg_transport t = CG_ZERO;
+    cg_fetched sgd;
+    cg_report r;
+    void *mem = malloc(1u << 20), *work = malloc(1u << 20);
+    t.size = 1;
+    d.sketch.rows = 5;
+    d.sketch.cols = 512;
+    d.sketch.n = 200; /* of one line, which do not collide */
+    d.k = 1;
+    d.momentum = 0.9f;
+    ASSERT_EQ(CG_OK, cg_fetched_init(&sgd, &d, mem, 1u << 20));
+    for (int step = 0; step < 2; step++) {
+        for (size_t i = 0; i < 200; i++) x[i] = 3e38f;
+        memset(&r, 0x55, sizeof r);
+        e.tag.step = (uint64_t)step;
+        ASSERT_ENUM_EQ(
+            step ? CG_E_NONFINITE : CG_OK, cg_fetched_exchange(&sgd, &e, &t, x, work, 1u << 20, &r), ops_status);
+        ASSERT_ENUM_EQ(step ? CG_E_NONFINITE : CG_OK, (cg_status)r.status, ops_status);
+    }
+    ASSERTm(r.why, strstr(r.why, "too large"));
+    free(mem);
+    free(work);
+    PASS();
+}
+
+SUITE(sketching) {
+    for (int i = 0; i < PROTOCOLS; i++) RUN_TEST1(sketches_say, i);
+    RUN_TEST(sketches_null);
+    RUN_TEST(fetched_sums_too_large);
 }
 
 GREATEST_MAIN_DEFS();
@@ -808,5 +1012,6 @@ int main(int argc, char **argv) {
     RUN_SUITE(core);
     RUN_SUITE(exchange);
     RUN_SUITE(feedback);
+    RUN_SUITE(sketching);
     GREATEST_MAIN_END();
 }
