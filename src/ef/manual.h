@@ -22,7 +22,8 @@
        s = cg_ef_compress(&ef, &tag, grad, packet, cap, &len);                  // cap: cg_ef_bound(&d)
        // ... send the packet; then call exactly one of these two:
        s = cg_ef_commit(&ef, packet, len, NULL);        // the packet was used; pass cg_report.used if only a part was
-       s = cg_ef_rollback(&ef, packet, len);            // it was not used: the residual keeps the whole gradient
+       s = cg_ef_rollback(&ef, packet, len);            // it was not used: the residual keeps the whole gradient,
+                                                        // unless you take it out again by cg_ef_withdraw
 
    WORDS
      residual       the part of earlier gradients that has not been sent
@@ -51,8 +52,20 @@
      cg_ef_exchange   grad is as it was. cg_ef_stats.kept tells whether the gradient is in the state; if it is, do not
                       give it again. One exception: if the sum over ranks is too large for a float, EF21, DIANA, LAQ and
                       ONEBIT_ADAM leave it, with Inf, in grad.
+   cg_ef_report tells of the last call: what was wrong, which buffer and how many bytes it needs, which value is not
+   finite; cg_report_print makes a sentence of it.
    NaN and Inf in grad are refused (CG_E_NONFINITE). Set desc.finite if you have checked grad yourself and no magnitude
    is above 1e37; this saves a pass over it. Sums in the state that are too large for a float become the largest float.
+
+   FALLING BACK. After a cg_ef_exchange that failed, the state usually has the gradient, and the next step sends it. If
+   you average the same gradient in another way instead, take it out of the state first, or it is counted twice:
+
+       s = cg_ef_exchange(&ef, &x, &transport, grad, mem, bytes, &report);
+       if (s != CG_OK && cg_ef_stats_of(&ef).kept) s = cg_ef_withdraw(&ef, grad);       // then your own dense mean
+
+   The same call comes before a step that is repeated with the same gradient. The state is then as it was, but for
+   rounding (see cg_ef_withdraw). A rank decides by its own status: set CG_CONFIRM, so that a step fails on all ranks or
+   on none, and all of them fall back.
 
    RANKS THAT DISAGREE. If only the last message of a step is lost, some ranks commit it and others do not. Residuals do
    not mind: they are a rank's own. But H of EF21, DIANA and LAQ and M of ONEBIT_ADAM must be equal on all ranks, and

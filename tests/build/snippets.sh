@@ -20,6 +20,38 @@ int main(void) {
     return sum[999] < 174 || sum[999] > 175.5f || sum[0] < 0 || sum[0] > 0;      /* 0.25 * 699 */
 }
 END
+        elif grep -q '^int step_or_dense' "$1"; then cat <<'END'
+static int dense, broken;
+static int my_mean(float *grad) {
+    dense++;
+    return grad[7] < 7 || grad[7] > 7;                          /* as it was given */
+}
+static int my_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
+    (void)user, (void)out, (void)out_bytes, (void)to, (void)in, (void)in_bytes, (void)from;
+    return broken;
+}
+int main(void) {
+    static float grad[1000];
+    static unsigned char state[1 << 20], mem[1 << 20];
+    cg_exchange_desc x = CG_ZERO;
+    cg_ef_desc d = CG_ZERO;
+    cg_transport net = CG_ZERO;
+    cg_ef ef;
+    if (!read_operator(&d.op, "tpok:0.01") || read_operator(&d.op, "topk:0.01")) return 1;
+    d.n = 1000;
+    if (cg_ef_init(&ef, &d, state, sizeof state) != CG_OK) return 2;
+    net.size = 2;
+    net.sendrecv = my_sendrecv;
+    broken = -104;
+    for (int i = 0; i < 1000; i++) grad[i] = (float)i;
+    if (step_or_dense(&ef, &x, &net, grad, mem, sizeof mem, my_mean) || dense != 1) return 3;
+    for (int i = 0; i < 1000; i++)
+        if (cg_ef_residual(&ef)[i] < 0 || cg_ef_residual(&ef)[i] > 0) return 4;
+    net.size = 1;
+    if (step_or_dense(&ef, &x, &net, grad, mem, sizeof mem, my_mean) || dense != 1) return 5;
+    return cg_ef_residual(&ef)[7] < 7 || grad[7] > 0;           /* 1 % of the gradient was sent, and the rest kept */
+}
+END
         else echo 'int main(void) { return 0; }'
         fi
         return
