@@ -57,6 +57,8 @@ static const plan plans[] = {
     { "signum halving", "sign", CG_EF_SIGNUM, 0.5f, 0, 0, 0, 0, 0, 0, 0, 0, 1 },
     { "signum 0", "sign", CG_EF_SIGNUM, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
     { "variance", "variance:1.5", CG_EF_VARIANCE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+    { "variance at a rate", "variance:1.5", CG_EF_VARIANCE, 0, 0, 0.3f, 0, 0, 0, 0, 0, 0, 0 },
+    { "variance cut off", "variance:1.5", CG_EF_VARIANCE, 0, 0.5f, 0, 0.25f, CG_CLIP_VALUE, 0, 0, 0, 0, 1 },
     { "variance halving", "variance:1.5", CG_EF_VARIANCE, 0, 0.5f, 0.5f, 0, 0, 0, 0, 0, 0, 1 },
     { "ef21", "topk:0.1", CG_EF_EF21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 },
     { "ef21 by sign", "efsign", CG_EF_EF21, 0, 0, 0.3f, 1.0f, CG_CLIP_NORM, 0, 0, 0, 0, 1 },
@@ -186,6 +188,7 @@ static int as_before(const plan *p, const snapshot *was, const snapshot *failed,
             if (v == 1 && p->kind == CG_EF_VARIANCE) off /= decay_of(p);
             if (v == 0 && p->bytes) off += 3.0 / 250 * largest(p, was, failed, g, i) / decay_of(p);
             if (p->exact || v == 2) off = 0.0;
+            if (v == 1 && p->kind == CG_EF_VARIANCE) EXPECT(now->v[v][i] >= 0.0f); /* a variance, rounded or not */
             if (!(fabs((double)now->v[v][i] - want) <= off)) {
                 snprintf(note, sizeof note, "%s: vector %d, value %d is %.9g, before the step %.9g, off by %.3g > %.3g",
                     p->name, v, i, (double)now->v[v][i], want, fabs((double)now->v[v][i] - want), off);
@@ -413,10 +416,11 @@ TEST after_agreeing(void) {
     PASS();
 }
 /* Whatever was given, the state stays finite. */
-TEST extremes(uint32_t kind, float momentum, float by) {
-    const plan p = { "extreme", kind == CG_EF_SIGNUM ? "sign" : "topk:0.1", kind, momentum, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+TEST extremes(uint32_t kind, float momentum, int nesterov, float by) {
+    const plan p = { "extreme", kind == CG_EF_SIGNUM ? "sign" : "topk:0.1", kind, momentum, 0, 0, 0, 0, nesterov, 0, 0,
+        0, 0 };
     ASSERTm(note, open_one(&p, &one) && counts(&p, &one));
-    for (int t = 0; t < 4; t++) {
+    for (int t = 0; t < 8; t++) {
         snapshot s;
         cg_tag tag = CG_ZERO;
         give(&one, (uint64_t)t);
@@ -431,6 +435,208 @@ TEST extremes(uint32_t kind, float momentum, float by) {
     PASS();
 }
 
+/* The state knows a bound of its magnitudes, also after a withdrawal: by it the next step sees whether sums may leave
+   the float range. One value alone, so that the bound is not far off; its sums cancel often. */
+TEST stays_bounded(uint32_t kind, int nesterov, uint32_t seed) {
+    const plan p = { "bounded", "topk:0.1", kind, kind == CG_EF_MOMENTUM ? 0.9f : 0.0f, 0, 0, 0, 0, nesterov, 0, 0, 0,
+        0 };
+    ASSERTm(note, open_one(&p, &one));
+    for (uint32_t t = 0; t < 200; t++) {
+        const uint32_t dice = hash(seed, t);
+        snapshot s;
+        memset(one.grad, 0, sizeof one.grad);
+        one.grad[0] = (float)((int)(dice % 3) - 1) * (dice & 256 ? 1.0f : 0.25f);
+        ASSERT_EQ(CG_OK, cg_ef_compress(&one.ef, NULL, one.grad, one.packet, ROOM, &one.len));
+        if (dice & 512) ASSERT_EQ(CG_OK, cg_ef_commit(&one.ef, one.packet, one.len, NULL));
+        else ASSERT_EQ(CG_OK, cg_ef_rollback(&one.ef, NULL, 0));
+        if (!(dice & 512) && dice & 1024) ASSERT_EQ(CG_OK, withdraw(&one));
+        look(&one, &s);
+        for (int v = 0; v < 2; v++) ASSERT(fabs((double)s.v[v][0]) <= one.ef.reach * (1 + 1e-5));
+    }
+    PASS();
+}
+
+/* ---- ranks, one of which fails at every message of an exchange in turn ---- */
+
+enum { RANKS = 3 };
+static const struct way {
+    plan p;
+    uint32_t route, flags;
+    size_t carry;
+} ways[] = {
+    { { "allgather", "topk:0.1", CG_EF_CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 }, CG_ROUTE_ALLGATHER, 0, 0 },
+    { { "confirmed", "topk:0.1", CG_EF_CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 }, CG_ROUTE_ALLGATHER, CG_CONFIRM, 0 },
+    { { "merge", "topk:0.1", CG_EF_MOMENTUM, 0.5f, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, CG_ROUTE_MERGE, 0, 0 },
+    { { "scatter", "efsign", CG_EF_CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, CG_ROUTE_SCATTER, 0, N },
+    { { "linear", "lowrank:2:20:15", CG_EF_CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, CG_ROUTE_LINEAR, 0, 0 },
+    { { "loco", "absmax:4:64", CG_EF_LOCO, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0 }, CG_ROUTE_ALLGATHER, 0, 0 },
+    { { "ef21", "topk:0.1", CG_EF_EF21, 0.5f, 0, 0, 0, 0, 0, 0, 0, 0, 1 }, CG_ROUTE_ALLGATHER, 0, 0 },
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+typedef struct faulty {
+    const struct way *way;
+    int step, at; /* rank 1 fails at its callback number `at`; negative: no rank does */
+    int count[RANKS];
+    cg_transport inner[RANKS];
+    cg_threads_world *world;
+    worker w[RANKS];
+    cg_status status[RANKS];
+} faulty;
+static faulty F;
+static int falls(const cg_transport *inner) {
+    if (inner->rank != 1 || F.count[1]++ != F.at) return 0;
+    cg_threads_abort(F.world); /* the others are told */
+    return 1;
+}
+static int faulty_allreduce(void *user, float *v, size_t n) {
+    const cg_transport *t = (const cg_transport *)user;
+    return falls(t) ? -7 : t->allreduce(t->user, v, n);
+}
+static int faulty_allgather(void *user, const void *mine, void *all, size_t bytes) {
+    const cg_transport *t = (const cg_transport *)user;
+    return falls(t) ? -7 : t->allgather(t->user, mine, all, bytes);
+}
+static int faulty_broadcast(void *user, void *buf, size_t bytes, int root) {
+    const cg_transport *t = (const cg_transport *)user;
+    return falls(t) ? -7 : t->broadcast(t->user, buf, bytes, root);
+}
+static int faulty_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
+    const cg_transport *t = (const cg_transport *)user;
+    return falls(t) ? -7 : t->sendrecv(t->user, out, out_bytes, to, in, in_bytes, from);
+}
+static int rank_steps(cg_threads_world *world, int rank, void *user) {
+    static unsigned char mems[RANKS][8 * ROOM];
+    worker *w = &F.w[rank];
+    cg_exchange_desc desc = CG_ZERO;
+    cg_transport t;
+    (void)user;
+    if (rank == 1) F.world = world;
+    cg_threads_timeout(world, 5000);
+    F.inner[rank] = t = cg_threads_transport(world, rank, CG_THREADS_ALL);
+    t.user = &F.inner[rank];
+    t.allreduce = faulty_allreduce;
+    t.allgather = faulty_allgather;
+    t.broadcast = faulty_broadcast;
+    t.sendrecv = faulty_sendrecv;
+    desc.route = F.way->route;
+    desc.flags = F.way->flags;
+    desc.tag.seed = 3;
+    desc.tag.step = (uint64_t)F.step;
+    give(w, (uint64_t)(100 * F.step + rank));
+    F.status[rank] = cg_ef_exchange(&w->ef, &desc, &t, w->grad, mems[rank], sizeof mems[rank], NULL);
+    return 0;
+}
+static int all_step(int step, int at) {
+    F.step = step;
+    F.at = at;
+    memset(F.count, 0, sizeof F.count);
+    return cg_threads_run(RANKS, rank_steps, NULL) == 0;
+}
+/* Whoever has the gradient in the state gives it back; whoever has committed cannot. */
+static int gives_back(const plan *p, int at, const snapshot *was, float carries[RANKS][N], int *failures) {
+    *failures = 0;
+    for (int r = 0; r < RANKS; r++) {
+        worker *w = &F.w[r];
+        snapshot failed, now;
+        const int kept = cg_ef_stats_of(&w->ef).kept;
+        float given[N];
+        if (F.status[r] == CG_OK) {
+            EXPECT(kept && cg_ef_withdraw(&w->ef, w->grad) == CG_E_STATE);
+            continue;
+        }
+        ++*failures;
+        memcpy(given, w->grad, sizeof given);
+        give(w, (uint64_t)(100 * F.step + r));
+        EXPECT(!memcmp(given, w->grad, sizeof given));
+        look(w, &failed);
+        EXPECT(kept == (failed.steps != was[r].steps));
+        EXPECT(cg_ef_withdraw(&w->ef, w->grad) == (kept ? CG_OK : CG_E_STATE));
+        look(w, &now);
+        if (!as_before(p, &was[r], &failed, &now, w->grad)) return 0;
+        if (w->ef.carry) EXPECT(!memcmp(carries[r], w->ef.carry, 4 * w->ef.desc.carry));
+    }
+    EXPECT(at < 0 || F.status[1] == CG_E_TRANSPORT || F.count[1] <= at);
+    return 1;
+}
+static int at_every_message(const struct way *way) {
+    static float carries[RANKS][N];
+    const plan *p = &way->p;
+    int failures = 1;
+    F.way = way;
+    for (int at = 0; failures; at++) {
+        snapshot was[RANKS];
+        EXPECT(at < 50);
+        for (int r = 0; r < RANKS; r++) {
+            cg_ef_desc d;
+            if (!open_one(p, &F.w[r])) return 0;
+            d = F.w[r].ef.desc;
+            d.carry = way->carry;
+            EXPECT(cg_ef_init(&F.w[r].ef, &d, F.w[r].state, ROOM) == CG_OK);
+        }
+        for (int step = 1; step < 4; step++) {
+            EXPECT(all_step(step, -1));
+            for (int r = 0; r < RANKS; r++) EXPECT(F.status[r] == CG_OK);
+        }
+        for (int r = 0; r < RANKS; r++) {
+            look(&F.w[r], &was[r]);
+            if (F.w[r].ef.carry) memcpy(carries[r], F.w[r].ef.carry, 4 * way->carry);
+        }
+        EXPECT(all_step(4, at));
+        if (!gives_back(p, at, was, carries, &failures)) return 0;
+        EXPECT(at || failures == RANKS); /* the first message is everybody's */
+    }
+    return 1;
+}
+TEST fails_at_every_message(const struct way *way) {
+    ASSERTm(note, at_every_message(way));
+    PASS();
+}
+
+/* ---- a codec that fails has the gradient in the state, too ---- */
+
+static int codec_fails;
+static size_t codec_bound(const cg_codec *self, const cg_stage *stage, size_t n) {
+    (void)self, (void)stage;
+    return 4 * n;
+}
+static cg_status codec_compress(const cg_codec *self, const cg_stage *stage, const cg_tag *tag, const float *x,
+    size_t n, void *out, size_t cap, size_t *len) {
+    (void)self, (void)stage, (void)tag, (void)cap;
+    *len = 4 * n;
+    memcpy(out, x, 4 * n);
+    return codec_fails ? CG_E_UNSUPPORTED : CG_OK;
+}
+static cg_status codec_decode(const cg_codec *self, const cg_stage *stage, const void *in, size_t len, size_t n,
+    size_t first, size_t count, float *out) {
+    (void)self, (void)stage, (void)len, (void)n;
+    memcpy(out, (const float *)in + first, 4 * count);
+    return CG_OK;
+}
+TEST codec_that_fails(void) {
+    static const plan by_codec = { "codec", "topk:0.1|user:130:0:0:0", CG_EF_CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 };
+    const cg_codec codec = { 130, codec_bound, codec_compress, codec_decode, NULL };
+    const cg_codec *list = &codec;
+    cg_extra side = CG_ZERO;
+    snapshot was, failed, now;
+    side.codecs = &list;
+    side.codec_count = 1;
+    codec_fails = 0;
+    ASSERTm(note, open_one(&by_codec, &one));
+    give(&one, 1);
+    ASSERT_EQ(CG_OK, cg_ef_compress_with(&one.ef, NULL, &side, one.grad, one.packet, ROOM, &one.len));
+    ASSERT_EQ(CG_OK, cg_ef_commit_with(&one.ef, &side, one.packet, one.len, NULL));
+    look(&one, &was);
+    codec_fails = 1;
+    give(&one, 2);
+    ASSERT_EQ(CG_E_UNSUPPORTED, cg_ef_compress_with(&one.ef, NULL, &side, one.grad, one.packet, ROOM, &one.len));
+    ASSERT_EQ(1, cg_ef_stats_of(&one.ef).kept);
+    look(&one, &failed);
+    ASSERT_EQ(CG_OK, withdraw(&one));
+    look(&one, &now);
+    ASSERTm(note, as_before(&by_codec, &was, &failed, &now, one.grad));
+    PASS();
+}
+
 SUITE(withdrawing) {
     static const float momenta[] = { 0.9f, 1e-3f, 1e-20f, 1e-40f };
     for (int p = 0; p < PLANS; p++) {
@@ -442,13 +648,20 @@ SUITE(withdrawing) {
     RUN_TEST(refused);
     RUN_TEST(variances_are_needed);
     RUN_TEST(after_agreeing);
+    RUN_TEST(codec_that_fails);
+    for (int w = 0; w < WAYS; w++) RUN_TESTp(fails_at_every_message, &ways[w]);
+    for (uint32_t seed = 0; seed < 20; seed++) {
+        RUN_TESTp(stays_bounded, CG_EF_CLASSIC, 0, seed);
+        RUN_TESTp(stays_bounded, CG_EF_MOMENTUM, (int)seed & 1, seed);
+    }
     for (int i = 0; i < 4; i++)
         for (int huge = 0; huge < 2; huge++) {
             const float by = huge ? 3e38f : 1e-38f;
-            RUN_TESTp(extremes, CG_EF_MOMENTUM, momenta[i], by);
-            RUN_TESTp(extremes, CG_EF_SIGNUM, momenta[i], by);
-            RUN_TESTp(extremes, CG_EF_EF21, momenta[i], by);
-            RUN_TESTp(extremes, CG_EF_ONEBIT_ADAM, momenta[i], by);
+            RUN_TESTp(extremes, CG_EF_MOMENTUM, momenta[i], 0, by);
+            RUN_TESTp(extremes, CG_EF_MOMENTUM, momenta[i], 1, by);
+            RUN_TESTp(extremes, CG_EF_SIGNUM, momenta[i], 0, by);
+            RUN_TESTp(extremes, CG_EF_EF21, momenta[i], 0, by);
+            RUN_TESTp(extremes, CG_EF_ONEBIT_ADAM, momenta[i], 0, by);
         }
 }
 

@@ -38,6 +38,14 @@ static void cg_ef_withdraw_velocity_(cg_ef *ef, cg_ef_step_ *st) {
             if (ef->vector[1][i] < 0.0f) ef->vector[1][i] = 0.0f;
     }
 }
+/* The bound of all magnitudes: reach is that of the step, and u may have been larger before it. */
+static void cg_ef_rebound_(cg_ef *ef, const cg_ef_step_ *st) {
+    double bound = 0.0;
+    for (int i = 0; i < 2; i++)
+        if (ef->vector[i]) bound += cg_sqrt_(cg_ef_pass_(cg_ef_pass_energy_, st, ef->vector[i], ef->desc.n));
+    if (bound > ef->reach) ef->reach = bound;
+    ef->size = ef->reach;
+}
 /* Can the last step be withdrawn, and by this? *st becomes what later functions need of it. */
 static cg_status cg_ef_withdraw_check_(cg_ef *ef, const cg_extra *side, const float *grad, cg_ef_step_ *st) {
     const int needs_aux = ef->desc.kind == CG_EF_VARIANCE;
@@ -82,7 +90,7 @@ static cg_status cg_ef_withdraw_(cg_ef *ef, const cg_extra *side, const float *g
     }
     if (ef->vector[1]) cg_ef_withdraw_velocity_(ef, &st);
     ef->steps--;
-    ef->size = ef->reach; /* bounds what was there before the step, too */
+    cg_ef_rebound_(ef, &st);
     ef->stats.kept = 0;
     ef->may_withdraw = 0;
     return cg_ef_done_(ef);
