@@ -278,6 +278,42 @@ TEST a_very_long_text(char fill) {
     PASS();
 }
 
+/* What people write who have read one line of the manual: accepted where it is clear; otherwise told where it is wrong,
+   and what to write instead. 0.1 had one sentence for 23 of the 27. */
+static const struct {
+    const char *text;
+    int at;           /* where it is wrong; -1: it is clear */
+    const char *says; /* what is expected, or the nearest name */
+} MISTAKES[] = { { "topK:0.01", -1, "" }, { "topk:1%", -1, "" }, { "topk:0.01 | f16", -1, "" },
+    { "topk : 0.01", -1, "" }, { "top-k", 0, "did you mean 'topk'?" }, { "topk", 4, "as in 'topk:0.01'" },
+    { "topk:", 5, "as in 'topk:0.01'" }, { "topk:10", 5, "above 0, at most 1, as in 'topk:0.01'" },
+    { "topk:0,01", 5, "decimals follow a '.'" }, { "topk(0.01)", 0, "did you mean 'topk:0.01'?" },
+    { "topk=0.01", 0, "did you mean 'topk:0.01'?" }, { "absmax:4", 8, "lacks its bucket" },
+    { "absmax:16:512", 7, "from 1 to 8, as in 'absmax:4:512'" }, { "eden", 4, "as in 'eden:1'" },
+    { "eden:5", 5, "at most 4, as in 'eden:1'" }, { "lowrank:4", 9, "lacks its rows" },
+    { "powersgd:4", 0, "did you mean 'lowrank:4:512:256'?" }, { "sgin", 0, "did you mean 'sign'?" },
+    { "signsgd", 0, "did you mean 'sign'?" }, { "qsgd", 4, "as in 'qsgd:4'" }, { "fp16", 0, "did you mean 'f16'?" },
+    { "int8", 0, "did you mean 'absmax:8:512'?" }, { "", 0, "write an operator, as in 'topk:0.01'" },
+    { "topk:0.01|", 10, "a stage is missing" }, { "topk:0.01|randk:0.1", 10, "must stand before 'topk'" },
+    { "topk:0.01|topk:0.1", 10, "a second selection" }, { "topk:0.01|zstd", 10, "table of compgrad.h" } };
+enum { MISTAKE_COUNT = sizeof MISTAKES / sizeof *MISTAKES };
+
+TEST typical_mistakes(void) {
+    static char whys[MISTAKE_COUNT][256];
+    ASSERT_EQ_FMT(27, (int)MISTAKE_COUNT, "%d");
+    for (int i = 0; i < MISTAKE_COUNT; i++) {
+        char at[20];
+        cg_op op;
+        const cg_status s = cg_op_parse_why(&op, MISTAKES[i].text, whys[i], sizeof whys[i]);
+        ASSERT_EQm(MISTAKES[i].text, MISTAKES[i].at < 0 ? CG_OK : CG_E_ARG, s);
+        if (s == CG_OK) continue;
+        snprintf(at, sizeof at, "at %d: ", MISTAKES[i].at);
+        ASSERTm(whys[i], !strncmp(whys[i], at, strlen(at)) && strstr(whys[i], MISTAKES[i].says));
+        for (int j = 0; j < i; j++) ASSERTm(whys[i], strcmp(whys[i], whys[j])); /* each has its own */
+    }
+    PASS();
+}
+
 /* Every example in the tables is an operator, but those that need another stage. */
 TEST examples_parse(void) {
     const char *name, *params;
@@ -334,6 +370,7 @@ TEST distances(void) {
 SUITE(sentences) {
     for (size_t i = 0; i < sizeof CLEAR / sizeof *CLEAR; i++) RUN_TEST1(means, &CLEAR[i]);
     for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) RUN_TEST1(says, &WRONG[i]);
+    RUN_TEST(typical_mistakes);
     RUN_TEST(null_arguments);
     for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) RUN_TESTp(any_capacity, WRONG[i].text, WRONG[i].other);
     RUN_TEST(noise);

@@ -465,6 +465,19 @@ TEST layers_not_finite(int layer, size_t at) {
         }
     PASS();
 }
+TEST layers_another_n(void) {
+    plain();
+    J.layers = 1;
+    run("lowrank:4:7:11", CG_ROUTE_AUTO, 0, SIZE_MAX, SIZE_MAX); /* layer 3 has 600 values */
+    for (int r = 0; r < RANKS; r++) {
+        ASSERT_ENUM_EQ(CG_E_ARG, J.status[r], ops_status);
+        ASSERTm(J.report[r].why, strstr(J.report[r].why, "rows * cols"));
+        ASSERT_EQ_FMT(77ul, (unsigned long)J.report[r].need, "%lu");
+        for (int i = 0; i < LAYERS; i++)
+            ASSERT_EQ_FMT(i == 3 ? 77ul : 0ul, (unsigned long)J.layer_of[r][i].report.need, "%lu");
+    }
+    PASS();
+}
 TEST layers_memory(void) {
     plain();
     J.layers = 1;
@@ -496,6 +509,7 @@ SUITE(exchange) {
     RUN_TESTp(layers_not_finite, 2, 0);
     RUN_TESTp(layers_not_finite, 2, 49);
     RUN_TESTp(layers_not_finite, 3, 17);
+    RUN_TEST(layers_another_n);
     RUN_TEST(layers_memory);
 }
 
