@@ -578,13 +578,16 @@ struct cg_exchange_state {
    Offers   cg_ex_ (the state), cg_ex_fail_, cg_ex_fail_here_, cg_stripe_*, cg_weight_of_, cg_alpha_, cg_model_step_
    Needs    base, kernels (cg_axpby_)
    Touches  ex->status and the blame in ex->report; desc.model in the steps
-   Other headers may use: CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_, cg_stripe_offset_,
-   cg_stripe_start_
+   Other headers may use: CG_SECOND_ROUND_, CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_,
+   cg_stripe_offset_, cg_stripe_start_
    A stripe is the part of the gradient that has a packet of its own: one for every rank on the routes ring and scatter,
    the whole vector otherwise. */
 
 enum { CG_RECORD_BYTES_ = 64, CG_NOTE_BYTES_ = 24, CG_COUNT_BYTES_ = 1024, CG_FALLBACK_RANKS_ = 16 };
 enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_CLOSING_, CG_PHASE_DONE_ };
+/* A flag beside those of desc.flags: this exchange follows another one of the same call, and its record says so, so
+   that neither is taken for the other. */
+enum { CG_SECOND_ROUND_ = 1 << 16 };
 typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
 /* Bytes that cg_exchange takes from the start of mem for its state. */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
@@ -1215,7 +1218,8 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     ex->plan.route = ex->desc.route;
     if (ex->desc.route > CG_ROUTE_LINEAR || ex->desc.fold > CG_FOLD_CONTRIBUTORS ||
         (ex->desc.flags &
-            ~(uint32_t)(CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK))) {
+            ~(uint32_t)(CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK |
+                CG_SECOND_ROUND_))) {
         cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "unknown route, fold or flag");
         return;
     }
@@ -1547,10 +1551,10 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
 /* opening: the first round, in which ranks find out whether they are about to do the same
 
    Offers   cg_record_put_, cg_record_is_whole_, cg_records_check_, hashes of operators and descriptions
-   Needs    ranks, routes, random (cg_shared_key_)
+   Needs    ranks, routes
    Touches  ex->opening, ex->mem.sizes, ex->plan.root; ex->status where a rank differs
-   Every rank sends a record of 64 bytes: magic, status, n, hash of the description, key of the tag, bytes of its
-   packets, weight, score, scale, rank and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44,
+   Every rank sends a record of 64 bytes: magic, status, n, hash of the description, hash of the tag, bytes of its
+   packets, weight, score, scale, sender and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44,
    48, 52 and 56. */
 
 #define CG_RECORD_MAGIC_ 0x32786763u    /* "cgx2" */
@@ -1577,13 +1581,20 @@ static uint64_t cg_hash_op_(uint64_t h, const cg_op *op) {
 /* Whatever of the description must be the same on all ranks, beside n and the tag. */
 static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
+    const uint32_t flags_in_common = CG_AGREE_SCALES | CG_CONFIRM | CG_MAY_ABSTAIN;
     uint64_t h = cg_hash_op_((uint64_t)ex->transport.size, &d->op);
     h = cg_hash_op_(h, cg_has_back_(ex) ? d->back : &d->op);
     h = cg_mix64_(h ^
-        ((uint64_t)ex->plan.route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & ~(uint32_t)CG_ABSTAIN) << 16 |
+        ((uint64_t)ex->plan.route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & flags_in_common) << 16 |
             (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
     if (d->common) h = cg_mix64_(h ^ d->common);
     return cg_mix64_(h ^ ((uint64_t)cg_has_back_(ex) | (uint64_t)ex->plan.exact << 1));
+}
+/* What of the tag must be the same on all ranks. */
+static uint64_t cg_hash_tag_(const cg_tag *tag) {
+    uint64_t h = cg_mix64_(tag->seed + CG_GOLDEN_);
+    h = cg_mix64_(h ^ (tag->step + 2 * CG_GOLDEN_));
+    return cg_mix64_(h ^ (tag->tensor + 3 * CG_GOLDEN_));
 }
 /* bytes: a multiple of 8. */
 static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) {
@@ -1591,27 +1602,30 @@ static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) {
     for (size_t i = 0; i < bytes; i += 8) h = cg_mix64_(h + cg_get64_(p + i) + CG_GOLDEN_);
     return h;
 }
+/* Who sends a record, and in which round of a call: the rank, and 2^31 in a second one. */
+static uint32_t cg_record_sender_(const cg_ex_ *ex, int rank) {
+    return (uint32_t)rank | (ex->desc.flags & CG_SECOND_ROUND_ ? 0x80000000u : 0);
+}
 /* Writes ex->opening.record. bytes: of own.packets; scale: the only one to be agreed on, or 0. */
 static void cg_record_put_(cg_ex_ *ex, size_t bytes, float scale) {
     uint8_t *r = ex->opening.record;
-    cg_tag tag = ex->desc.tag;
     memset(r, 0, CG_RECORD_BYTES_);
     cg_put32_(r, CG_RECORD_MAGIC_);
     cg_put32_(r + 4, (uint32_t)ex->status);
     cg_put64_(r + 8, ex->n);
     cg_put64_(r + 16, cg_hash_desc_(ex));
-    cg_put64_(r + 24, cg_shared_key_(&tag));
+    cg_put64_(r + 24, cg_hash_tag_(&ex->desc.tag));
     cg_put64_(r + 32, bytes);
     cg_put32_(r + 40, cg_as_bits_(ex->desc.weight != 0.0f && ex->status == CG_OK ? ex->desc.weight : 1.0f));
     cg_put32_(r + 44, cg_as_bits_(ex->status == CG_OK ? ex->desc.score : 0.0f));
     cg_put32_(r + 48, cg_as_bits_(scale));
-    cg_put32_(r + 52, (uint32_t)ex->transport.rank);
+    cg_put32_(r + 52, cg_record_sender_(ex, ex->transport.rank));
     cg_put64_(r + 56, cg_hash_bytes_(r, 56));
 }
-/* Has it arrived as that rank sent it? Records of other versions have no rank. */
-static int cg_record_is_whole_(const uint8_t *r, int rank) {
+/* Has it arrived as that rank sent it in this round? Records of other versions have no rank. */
+static int cg_record_is_whole_(const cg_ex_ *ex, const uint8_t *r, int rank) {
     return cg_get64_(r + 56) == cg_hash_bytes_(r, 56) &&
-        (cg_get32_(r) != CG_RECORD_MAGIC_ || cg_get32_(r + 52) == (uint32_t)rank);
+        (cg_get32_(r) != CG_RECORD_MAGIC_ || cg_get32_(r + 52) == cg_record_sender_(ex, rank));
 }
 /* Compares a record that is whole with this rank's. max_bytes: the most that packets can have. */
 static void cg_record_check_(cg_ex_ *ex, const uint8_t *r, int rank, uint64_t max_bytes) {
@@ -1649,14 +1663,14 @@ static int cg_records_check_(cg_ex_ *ex) {
     max_bytes = cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room);
     for (size_t q = 0; q < size; q++) {
         const uint8_t *r = ex->opening.records + q * CG_RECORD_BYTES_;
-        if (cg_record_is_whole_(r, (int)q)) cg_record_check_(ex, r, (int)q, max_bytes);
+        if (cg_record_is_whole_(ex, r, (int)q)) cg_record_check_(ex, r, (int)q, max_bytes);
         if (ex->status != CG_OK) return 1;
     }
     ex->opening.weight_sum = 0.0;
     for (size_t q = 0; q < size; q++) {
         uint8_t *r = ex->opening.records + q * CG_RECORD_BYTES_;
         float score;
-        if (!cg_record_is_whole_(r, (int)q)) {
+        if (!cg_record_is_whole_(ex, r, (int)q)) {
             cg_ex_fail_(ex, CG_E_CORRUPT, (int)q, "its opening record did not arrive intact");
             memcpy(r, ex->opening.record, CG_RECORD_BYTES_);
         }
@@ -3184,6 +3198,11 @@ static cg_op cg_shared_op_(const cg_ex_ *ex) {
     op.quantize.id = CG_QUANTIZE_MEAN;
     return op;
 }
+/* Bytes of that packet, if they follow from n, otherwise 0: one value, the mean, in place of all f32 values. */
+static size_t cg_shared_fixed_len_(const cg_ex_ *ex) {
+    const size_t k = ex->plan.max_selected;
+    return ex->plan.op_len_fixed ? cg_bound_with(&ex->desc.op, ex->desc.side, ex->n) - 4 * k + (k ? 4 : 0) : 0;
+}
 /* reduced.packet = the indices that this rank, the leader, selects. */
 static void cg_shared_indices_(cg_ex_ *ex) {
     const cg_op op = cg_shared_op_(ex);
@@ -3213,7 +3232,7 @@ static cg_status cg_route_shared_(cg_ex_ *ex) {
     cg_status s = CG_OK;
     CG_CO_BEGIN_(ex)
     if (ex->transport.rank == ex->plan.root) cg_shared_indices_(ex);
-    CG_CO_BROADCAST_(ex, 1, ex->plan.op_len_fixed ? cg_bound(&indices, ex->n) : 0, ex->plan.root);
+    CG_CO_BROADCAST_(ex, 1, cg_shared_fixed_len_(ex), ex->plan.root);
     if (ex->transport.rank != ex->plan.root)
         cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), -1, &indices,
             ex->plan.root, ex->plan.root);
@@ -3809,6 +3828,7 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
         const size_t room = (size_t)cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i));
         float *grad = i < p->count ? layers[i].x : flat;
         cg_ex_init_(ex, cg_batch_desc_(p, i), t, grad, cg_batch_n_(p, i));
+        ex->desc.flags |= CG_SECOND_ROUND_;
         if (i == p->count && !cg_batch_rates_ok_(p, layers)) cg_ex_fail_(ex, CG_E_ARG, t->rank, "rate must be finite");
         s = cg_ex_start_(ex, grad, mem, room);
         at = cg_batch_copy_outcome_(p, layers, i, &ex->report);
@@ -3851,7 +3871,7 @@ static cg_status cg_batch_records_(cg_batch_ *p) {
         for (size_t q = 0; q < cg_ranks_(ex); q++) {
             const uint8_t *r = cg_gathered_(opening, q) + e * CG_RECORD_BYTES_;
             memcpy(ex->opening.records + q * CG_RECORD_BYTES_, r, CG_RECORD_BYTES_);
-            if (!cg_record_is_whole_(r, (int)q))
+            if (!cg_record_is_whole_(ex, r, (int)q))
                 cg_ex_fail_(opening, CG_E_CORRUPT, (int)q, "its opening record did not arrive intact");
         }
         ex->opening.in_batch = 1;

@@ -197,6 +197,7 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
         const size_t room = (size_t)cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i));
         float *grad = i < p->count ? layers[i].x : flat;
         cg_ex_init_(ex, cg_batch_desc_(p, i), t, grad, cg_batch_n_(p, i));
+        ex->desc.flags |= CG_SECOND_ROUND_;
         if (i == p->count && !cg_batch_rates_ok_(p, layers)) cg_ex_fail_(ex, CG_E_ARG, t->rank, "rate must be finite");
         s = cg_ex_start_(ex, grad, mem, room);
         at = cg_batch_copy_outcome_(p, layers, i, &ex->report);
@@ -239,7 +240,7 @@ static cg_status cg_batch_records_(cg_batch_ *p) {
         for (size_t q = 0; q < cg_ranks_(ex); q++) {
             const uint8_t *r = cg_gathered_(opening, q) + e * CG_RECORD_BYTES_;
             memcpy(ex->opening.records + q * CG_RECORD_BYTES_, r, CG_RECORD_BYTES_);
-            if (!cg_record_is_whole_(r, (int)q))
+            if (!cg_record_is_whole_(ex, r, (int)q))
                 cg_ex_fail_(opening, CG_E_CORRUPT, (int)q, "its opening record did not arrive intact");
         }
         ex->opening.in_batch = 1;

@@ -3,13 +3,16 @@
    Offers   cg_ex_ (the state), cg_ex_fail_, cg_ex_fail_here_, cg_stripe_*, cg_weight_of_, cg_alpha_, cg_model_step_
    Needs    base, kernels (cg_axpby_)
    Touches  ex->status and the blame in ex->report; desc.model in the steps
-   Other headers may use: CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_, cg_stripe_offset_,
-   cg_stripe_start_
+   Other headers may use: CG_SECOND_ROUND_, CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_,
+   cg_stripe_offset_, cg_stripe_start_
    A stripe is the part of the gradient that has a packet of its own: one for every rank on the routes ring and scatter,
    the whole vector otherwise. */
 
 enum { CG_RECORD_BYTES_ = 64, CG_NOTE_BYTES_ = 24, CG_COUNT_BYTES_ = 1024, CG_FALLBACK_RANKS_ = 16 };
 enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_CLOSING_, CG_PHASE_DONE_ };
+/* A flag beside those of desc.flags: this exchange follows another one of the same call, and its record says so, so
+   that neither is taken for the other. */
+enum { CG_SECOND_ROUND_ = 1 << 16 };
 typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
 /* Bytes that cg_exchange takes from the start of mem for its state. */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)

@@ -211,7 +211,8 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     ex->plan.route = ex->desc.route;
     if (ex->desc.route > CG_ROUTE_LINEAR || ex->desc.fold > CG_FOLD_CONTRIBUTORS ||
         (ex->desc.flags &
-            ~(uint32_t)(CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK))) {
+            ~(uint32_t)(CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK |
+                CG_SECOND_ROUND_))) {
         cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "unknown route, fold or flag");
         return;
     }

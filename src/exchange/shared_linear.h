@@ -56,6 +56,11 @@ static cg_op cg_shared_op_(const cg_ex_ *ex) {
     op.quantize.id = CG_QUANTIZE_MEAN;
     return op;
 }
+/* Bytes of that packet, if they follow from n, otherwise 0: one value, the mean, in place of all f32 values. */
+static size_t cg_shared_fixed_len_(const cg_ex_ *ex) {
+    const size_t k = ex->plan.max_selected;
+    return ex->plan.op_len_fixed ? cg_bound_with(&ex->desc.op, ex->desc.side, ex->n) - 4 * k + (k ? 4 : 0) : 0;
+}
 /* reduced.packet = the indices that this rank, the leader, selects. */
 static void cg_shared_indices_(cg_ex_ *ex) {
     const cg_op op = cg_shared_op_(ex);
@@ -85,7 +90,7 @@ static cg_status cg_route_shared_(cg_ex_ *ex) {
     cg_status s = CG_OK;
     CG_CO_BEGIN_(ex)
     if (ex->transport.rank == ex->plan.root) cg_shared_indices_(ex);
-    CG_CO_BROADCAST_(ex, 1, ex->plan.op_len_fixed ? cg_bound(&indices, ex->n) : 0, ex->plan.root);
+    CG_CO_BROADCAST_(ex, 1, cg_shared_fixed_len_(ex), ex->plan.root);
     if (ex->transport.rank != ex->plan.root)
         cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), -1, &indices,
             ex->plan.root, ex->plan.root);

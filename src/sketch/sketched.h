@@ -155,7 +155,7 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     if (refusal.status != CG_OK && first == s) cg_report_copy_outcome_(report, &refusal);
     if (first == CG_E_TRANSPORT) return first;
     s = first == CG_OK ? cg_sketched_pick_(sgd, desc, candidates, &r) : first;
-    step_desc.flags = desc->flags & CG_CONFIRM;
+    step_desc.flags = (desc->flags & CG_CONFIRM) | CG_SECOND_ROUND_;
     step_desc.tag.seed = cg_mix64_(step_desc.tag.seed); /* the second round */
     s = cg_exchange_or_fail_(&step_desc, t, r.value, candidates, r.exchange, r.exchange_bytes, s, &round_report);
     if (first != CG_OK) { /* the report stays that of the first round */
