@@ -56,7 +56,8 @@
    cg_report_print makes a sentence of it. cg_compress refuses NaN and Inf with CG_E_NONFINITE. (An operator with a
    sample, or with given, checks only the values that it would send.) A decoder accepts any bytes at all: it returns an
    error or a result, never reads or writes out of range, and changes y only if it returns CG_OK; CG_DECODE_DIRECT
-   gives up the last of these. The checksum finds accidents; the decoder's safety does not depend on it.
+   gives up the last of these. The checksum finds accidents; the decoder's safety does not depend on it. But a packet is
+   read twice, to check it and to decode it: copy one that somebody else can still write to (shared memory, RDMA) first.
 
    THREADS. Every function is re-entrant. With COMPGRAD_OPENMP (and -fopenmp) several threads share the work on large
    vectors; no bit of any result depends on their number.

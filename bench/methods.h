@@ -196,7 +196,8 @@ static int method_open(method_state *s, const method *m, const net *model, int l
         l->desc.op = s->ops[i];
         l->desc.route = m->route;
         l->desc.fold = m->fold;
-        l->desc.flags = m->flags & AGREE ? (uint32_t)CG_AGREE_SCALES : 0;
+        /* confirmed: one damaged message ends the training on all workers, and before any of them has stepped */
+        l->desc.flags = CG_CONFIRM | (m->flags & AGREE ? (uint32_t)CG_AGREE_SCALES : 0);
         l->desc.tag.seed = seed;
         l->desc.tag.tensor = (uint32_t)i;
         if (status == CG_OK && m->kind >= 0) status = method_ef_(s, i, steps, t);

@@ -991,8 +991,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < N; i++) variances[i] = 0.25f + (float)(i % 5);
     with_variances.aux = variances;
     RUN_TESTp(one_damaged_message_lets_nobody_wait_and_confirmed_ranks_agree, long_test() ? 12000L : 640L);
-    RUN_TESTp(one_damaged_message_of_any_job, long_test() ? 12000L : 400L);
-    RUN_TESTp(a_lost_message_divides_confirmed_ranks_in_the_closing_round_only, long_test() ? 6000L : 640L);
+    RUN_TESTp(one_damaged_message_of_any_job, long_test() ? 12000L : 320L);
+    RUN_TESTp(a_lost_message_divides_confirmed_ranks_in_the_closing_round_only, long_test() ? 6000L : 320L);
     RUN_TEST(an_allgather_callback_sends_zeros_behind_a_packet);
     RUN_TEST(confirm_costs_one_allgather_and_is_the_default_of_who_remembers_what_was_received);
     RUN_TEST(a_peer_of_0_1_is_refused_by_a_sentence_with_both_versions);

@@ -399,7 +399,7 @@ static int agree_fails(void) {
     copy_of(&job.w[1], &was);
     job.fail = LATE;
     job.fail_rank = 1;
-    job.fail_io = 1;
+    job.fail_io = 2; /* in the closing round */
     EXPECT(all_call(AGREE), 0);
     job.fail = NOTHING;
     EXPECT(job.w[1].status == CG_E_TRANSPORT && job.w[0].status == CG_OK && job.w[2].status == CG_OK, 1);

@@ -17,6 +17,7 @@ static cg_exchange_desc cg_ef_agree_desc_(const cg_ef *ef, const cg_exchange_des
     if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) && desc->fold == CG_FOLD_SUM) d.fold = CG_FOLD_SUM;
     d.common = desc->common ^ CG_EF_MAGIC_;
     d.into = ef->vector[2];
+    d.flags = CG_CONFIRM;
     return d;
 }
 CG_API_ size_t cg_ef_agree_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {

@@ -69,7 +69,9 @@
 
    RANKS THAT DISAGREE. If only the last message of a step is lost, some ranks commit it and others do not. Residuals do
    not mind: they are a rank's own. But H of EF21, DIANA and LAQ and M of ONEBIT_ADAM must be equal on all ranks, and
-   would differ for ever. So these kinds keep a mark of what they have received (cg_ef_mark); the next exchange compares
+   would differ for ever. So exchanges of these kinds are confirmed (CG_CONFIRM), which leaves only a message lost in
+   the closing round; a model that is to stay equal on all ranks deserves the same flag with other kinds. And these
+   kinds keep a mark of what they have received (cg_ef_mark); the next exchange compares
    it, and is CG_E_MISMATCH on all ranks. There are three ways back, each to be taken by all ranks: cg_ef_agree, which
    makes H anew from every rank's h; cg_ef_load of states that were saved after the same step; cg_ef_reset. The model
    is yours: where some ranks have taken a step that others have not, make it equal, too. With wires of your own there

@@ -61,8 +61,8 @@ enum {
     /* this rank contributes zeros: it counts in N, but its x is not read. Only for the route allgather with the fold
        mean or sum, without CG_AGREE_SCALES */
     CG_ABSTAIN = 2,
-    /* a closing round, in which every rank tells all others whether it has succeeded, before anything is written: all
-       ranks succeed or none does, unless a message of that round is lost */
+    /* a closing round (24 bytes per rank), in which every rank tells all others whether it has succeeded, before
+       anything is written: all ranks succeed or none does, unless a message of that round is lost */
     CG_CONFIRM = 4,
     /* ranks abstain often: a packet of nothing then is a header, and takes a verdict of 24 bytes per rank before the
        packets. Without this flag it is padded to the length of the others, if that follows from n */

@@ -46,7 +46,9 @@
    2^24, which are exact. The routes ring, tree, scatter, merge and region need sendrecv and return CG_E_UNSUPPORTED
    without it. Packets of different lengths need no allgatherv. Set CG_ALLREDUCE_AGREES if your allreduce returns
    identical bits on every rank. Otherwise compgrad does not use it for values, unless it is the only callback: then
-   every rank takes rank 0's sum. N may be any number from 1.
+   every rank takes rank 0's sum. N may be any number from 1. Once a callback has returned, nobody else may write to
+   the bytes that it received: packets are checked first and decoded later. A transport by shared memory or RDMA, where
+   the sender could, has to copy them.
 
    ENCODING A SUM AGAIN. On the routes ring, tree, scatter and server a sum of packets is itself sent as a packet, and
    encoding it may lose part of it. With desc.carry the loss goes into the next sum; without, it is subtracted from the
@@ -72,14 +74,33 @@
    ERRORS. The opening records tell every rank the status, packet length, n, operator and tag of all ranks. If one rank
    has failed (NaN in x, bad argument, too little memory) or its n, operator or tag differ, all ranks return an error in
    the same step: the failed rank its own status, the others CG_E_PEER or CG_E_MISMATCH with that rank in report.rank.
-   For a corrupt packet, or one of another step or vector, report.rank is its sender. The rank that finds it sends a
-   failure packet in place of its own next packet, so that no rank waits for ever. If a callback returns non-zero this
-   rank stops with CG_E_TRANSPORT, and report.code is the value returned.
+   A rank of compgrad 0.1 is refused with CG_E_VERSION. For a corrupt packet, or one of another step or vector,
+   report.rank is its sender. If a callback returns non-zero this rank stops with CG_E_TRANSPORT, and report.code is the
+   value returned: the others wait for it until their transport gives up.
    After any error x, carry, warm, into and model are unchanged, because they are written only after the last message.
    If only the very last message is lost, some ranks may report success and others an error; no protocol can avoid
    this. When the ranks that saw the error repeat the step, the tags differ, and the next exchange reports it.
    cg_report_print says it all in a sentence: the rank, what was wrong, the bytes that mem needs or the n that the
    operator takes (report.need), the first value that is not finite (report.at), the callback's code.
+
+   DAMAGED MESSAGES. Suppose that one message arrives with other bytes than were sent: a changed bit, a missing end, or
+   another message of the same call in its place. Then no rank waits: whoever finds the damage takes part to the end,
+   with failures in place of its own packets. And no rank returns CG_OK with a wrong result, except on the routes linear
+   and shared, which add plain floats without a checksum. So much always holds.
+     without CG_CONFIRM   some ranks may return CG_OK and others an error: those who heard of the damage.
+     with CG_CONFIRM      all ranks return CG_OK or none does. Before anything is written every rank tells all others
+                          whether it has succeeded. Only if a message of this closing round is lost, so that a callback
+                          fails, can ranks differ.
+   CG_CONFIRM costs an allgather of 24 bytes per rank. cg_ef_exchange sets it for the kinds that remember what was
+   received, cg_ef_agree and cg_fetched_exchange always; otherwise it is off. That nobody waits costs nothing where the
+   length of every message follows from n: f32 values, plain formats and packed levels, all of x or of topk, mstopk,
+   chunked and random-k, without a code. Otherwise ranks first tell each other that all has arrived by which they know
+   the length, an allgather of 24 bytes per rank (a verdict): after the opening on the routes allgather and server, and
+   with CG_LEADER_BY_SCORE; after the tables of scatter and region; before a reduced packet. And on ring, tree and merge
+   every packet is announced and the announcement acknowledged, 24 bytes each.
+   Not covered: two faults in one exchange (NaN on one rank, and damage to the record that says so on another); messages
+   of another exchange; bytes that are missing or too many on the wire. The last two are what a transport's own framing
+   is for.
 
    BIASED OPERATORS are exchanged as any other, but alone they do not train: what they leave out is lost. After CG_OK
    report.why then is, for example, "ok; topk is biased: without compgrad_ef.h training stalls". Take cg_ef_exchange, or
@@ -140,21 +161,27 @@
 
      byte 0        4        8        16       24       32       40       44       48       52       56       64
          +---------+--------+--------+--------+--------+--------+--------+--------+--------+--------+--------+
-         | "cgx1"  | status | n      | desc   | tag    | bytes  | weight | score  | scale  | 0      | hash   |
+         | "cgx2"  | status | n      | desc   | tag    | bytes  | weight | score  | scale  | sender | hash   |
          +---------+--------+--------+--------+--------+--------+--------+--------+--------+--------+--------+
 
      status   cg_status u32 of the sender; n u64
-     desc     hash u64 of N, both operators, route, fold, leader, CG_AGREE_SCALES, whether there are weights, and
-              desc.common
+     desc     hash u64 of N, both operators, route, fold, leader, the flags CG_AGREE_SCALES, CG_CONFIRM and
+              CG_MAY_ABSTAIN, whether there are weights, and desc.common
      tag      hash u64 of seed, step and tensor
      bytes    u64, length of the sender's packets in all, 0 if they are made later
      weight   f32; score f32; scale f32, if CG_AGREE_SCALES has a single scale to agree on
+     sender   u32, its rank; plus 2^31 in the second exchange of a call (Sketched-SGD) and in those of layers
      hash     u64 of the 56 bytes before it
+     "cgx1" is the record of compgrad 0.1, which has 0 for the sender.
 
-     Preamble, 16 bytes before a packet whose length the receiver cannot compute: length u64, status u32, then u32: the
-     rank that failed if status is not 0; otherwise a hash of the counts that all ranks agreed on (region) or 0.
+     Note, 24 bytes: a number u64, status u32, the rank u32 that failed, and a hash u64 of these, of the table before
+     the note if there is one, of desc and tag, of the sender and of the round. Notes alone are verdicts (number 0), and
+     before a packet whose length the receiver cannot compute its length (preamble) and, the other way, whether that
+     arrived whole (receipt). Tables with a note behind: of scales to agree on, if there are several, f32 each, in the
+     order of the packets, padded to 8 bytes; scatter, if packet lengths vary: N lengths u64; region: N bounds u64, N
+     lengths u64, then four times 256 counts u32.
+     Packets have the rank of their sender in the tag, exact sums and votes of server and scatter N plus that.
      Failure packet, of the length that the receiver expects: "cgno", status u32, rank that failed u32, zeros.
-     Scales to agree on, if there are several: f32 each, in the order of the packets.
-     Scatter, if packet lengths vary: N lengths u64 per rank. Region: N bounds u64, N lengths u64, then four times 256
-     counts u32 per rank. Allreduced values: f32, all NaN if the sender has failed.
-     cg_exchange_layers: one opening record whose tag is a hash over all layers, then one record for each exchange. */
+     Allreduced values: f32, all NaN if the sender has failed. What an allgather callback sends behind a packet is 0.
+     cg_exchange_layers: one opening record whose tag is a hash over all layers, then one record for each exchange, then
+     a verdict if any of them needs one; in the closing round one note for each exchange. */
