@@ -108,7 +108,7 @@ static void help(void) {
            "  --net NAME        %s                                                            (%s)\n"
            "  --data WHERE      fashion (Fashion-MNIST), glyphs (made here), or a folder with IDX files     (%s)\n"
            "  --transport NAME  threads, tcp (processes of this machine), mpi (mpirun -np N build/train_mpi)  (%s)\n"
-           "  --timeout N       tcp: a worker that stands still for N seconds is named, and the others end       (%d)\n"
+           "  --timeout N       tcp, mpi: if a worker stands still for N seconds the others end; tcp names it    (%d)\n"
            "  --layerwise       every tensor is compressed for itself; --whole: all as one vector; both: each; none: "
            "as the method has it\n"
            "  --resume          go on where a run was stopped, and leave out what was done\n"
@@ -1189,6 +1189,8 @@ static int show(void) {
 
 /* ---- workers, as threads, processes or MPI ranks ---- */
 
+static int milliseconds(int s) { return s < INT_MAX / 1000 ? s * 1000 : INT_MAX; }
+
 #ifndef TRAIN_MPI
 static int thread_worker(cg_threads_world *world, int rank, void *user) {
     const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
@@ -1222,7 +1224,7 @@ static int process_worker(int rank, const char *addresses, int listener, int not
     desc.addresses = addresses;
     desc.job = (uint64_t)launcher;
     desc.listener = listener;
-    desc.timeout_ms = opt.timeout < INT_MAX / 1000 ? opt.timeout * 1000 : INT_MAX;
+    desc.timeout_ms = milliseconds(opt.timeout);
     if (!(code = broken[rank] = cg_tcp_open(&mesh, &desc))) {
         code = work(&mesh.transport);
         cg_tcp_close(&mesh);
@@ -1401,6 +1403,7 @@ int main(int argc, char **argv) {
         die("--workers %d, but mpirun started %d", opt.workers, mpi.transport.size);
     opt.workers = mpi.transport.size;
     if (opt.workers > MAX_WORKERS) die("%d ranks: at most %d", opt.workers, (int)MAX_WORKERS);
+    mpi.timeout_ms = milliseconds(opt.timeout);
 #else
     if (!opt.workers) opt.workers = WORKERS;
     if (!strcmp(opt.transport, "mpi"))
@@ -1419,9 +1422,12 @@ int main(int argc, char **argv) {
     }
     code = load(why, sizeof why);
 #ifdef TRAIN_MPI
-    if ((code = any_failed(&mpi.transport, code, why))) return MPI_Finalize(), code;
-    introduce(&mpi.transport);
-    code = work(&mpi.transport);
+    code = any_failed(&mpi.transport, code, why);
+    if (code == 2) return MPI_Finalize(), code;
+    if (!code) {
+        introduce(&mpi.transport);
+        code = work(&mpi.transport);
+    }
     if (code == EXIT_PEER)
         say("worker %d: %s. --resume goes on from the last epoch", rank_here,
             cg_mpi_error(broken[rank_here], why, sizeof why));

@@ -117,13 +117,33 @@ mpi_killed() {
     echo "always ended before it was killed"
     return 1
 }
+# mpi_stands_still LAUNCHER OPTION...: a rank is stopped; after the timeout the others say so, and the job ends
+mpi_stands_still() {
+    ck=$td/ck.mpi
+    forget efsign
+    rm -f "$td/rc" "$td/out"
+    { timeout 60 "$@" -np 3 "$tmp/train_mpi" --data glyphs --net small --epochs 60 --timeout 2 --method efsign --checkpoint "$ck" \
+        >"$td/out" 2>"$td/err"; echo $? >"$td/rc"; } &
+    shell=$!
+    until grep -q '^worker 2 is process' "$td/out" 2>/dev/null && [ -n "$(kept efsign 1)" ] || [ -s "$td/rc" ]; do soon; done
+    pid=$(sed -n 's/^worker 1 is process \([0-9]*\).*/\1/p' "$td/out") since=$(date +%s)
+    kill -STOP $pid
+    wait $shell
+    status=$(cat "$td/rc") took=$(($(date +%s) - since))
+    echo "exit status $status after $took s"; cat "$td/out" "$td/err"
+    gone $pid && [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && [ $took -ge 2 ] && [ $took -lt 30 ] &&
+        grep -q '^train: worker [02]: timeout, .*--resume' "$td/err"
+}
 # train_with NAME COMPILER LAUNCHER OPTION...; -O1: it is quicker to build, and bits must not depend on it
 train_with() {
     mpi=$1 compiler=$2; shift 2
     built "train, $mpi" $compiler -std=c99 -O1 $WARN -DTRAIN_MPI -DCOMPGRAD_LINKED -I. bench/train.c $object -o "$tmp/train_mpi" -pthread -lm || return
     for ranks in $mpi_counts; do check "train: $ranks ranks of $mpi give the bits of threads" by_mpi $ranks "$@"; done
     check "train: data that $mpi's ranks cannot read" mpi_refuses "$@"
-    case " $*" in *oversubscribe*) check "train: a rank of $mpi is killed, and the job is resumed" mpi_killed "$@" ;; esac
+    case " $*" in *oversubscribe*)
+        check "train: a rank of $mpi is killed, and the job is resumed" mpi_killed "$@"
+        check "train: a rank of $mpi stands still, and the job ends" mpi_stands_still "$@" ;;
+    esac
     rm -f "$tmp/train_mpi" "$td/mpi.csv"
 }
 train_mpi() {
