@@ -8,6 +8,7 @@
 #define _POSIX_C_SOURCE 200809L
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"
+#include "machine.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -311,9 +312,14 @@ static void table(size_t n, int reps) {
     p.e = (float *)pages(n * 4), p.u = (float *)pages(n * 4), p.value = (float *)pages(n / 10),
     p.index = (uint32_t *)pages(n / 10);
     p.sample = (float *)pages(n / 16), p.scale = (float *)pages(n / 64), p.codes = (uint8_t *)pages(n / 2);
-    printf("\nA step, n = %lu: ms, and times e += g; goal; the same in plain C\n", (unsigned long)n);
-    printf("%-12s %-21s %-8s %9s %7s %7s %7s %7s %5s %8s\n", "kind", "operator", "gradient", "compress", "commit",
-        "step", "e += g", "x", "goal", "plain x");
+    find_limits();
+    print_machine(seconds, e, n);
+    printf("A step, n = %lu: ms, GB of gradient per second, and times e += g; goal; the same in plain C. e += g reads "
+           "and writes "
+           "12 bytes per value\n",
+        (unsigned long)n);
+    printf("%-12s %-21s %-8s %9s %7s %7s %6s %8s %6s %7s %5s %8s\n", "kind", "operator", "gradient", "compress",
+        "commit", "step", "GB/s", "e += g", "GB/s", "x", "goal", "plain x");
     for (i = 0; i < ROWS; i++)
         for (finite = 1; finite >= 0; finite--) {
             const row *r = &rows[i];
@@ -321,8 +327,9 @@ static void table(size_t n, int reps) {
             const figures f = measure(r, finite, n, reps, e, &p);
             const int miss = goal > 0 && f.times > goal;
             missed += miss;
-            printf("%-12s %-21s %-8s %9.2f %7.2f %7.2f %7.2f %7.2f%s", r->name, r->op, finite ? "finite" : "checked",
-                1e3 * f.compress, 1e3 * f.commit, 1e3 * f.all, 1e3 * f.limit, f.times, miss ? "!" : " ");
+            printf("%-12s %-21s %-8s %9.2f %7.2f %7.2f %6.1f %8.2f %6.1f %7.2f%s", r->name, r->op,
+                finite ? "finite" : "checked", 1e3 * f.compress, 1e3 * f.commit, 1e3 * f.all, 4e-9 * (double)n / f.all,
+                1e3 * f.limit, 12e-9 * (double)n / f.limit, f.times, miss ? "!" : " ");
             if (goal > 0) printf("%5.1f", goal);
             else printf("%5s", "");
             if (r->plain) printf(" %8.2f", f.plain_times);

@@ -8,6 +8,7 @@
 #define _POSIX_C_SOURCE 200809L
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_sketch.h"
+#include "machine.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -69,45 +70,6 @@ static double seconds(void) {
     clock_gettime(THREADED ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-
-/* ---- the limit: reading x once ---- */
-
-static volatile float sink;
-
-static void read_plain(const float *x, size_t n) {
-    float sum[16] = { 0 };
-    size_t i, j;
-    for (i = 0; i + 16 <= n; i += 16)
-        for (j = 0; j < 16; j++) sum[j] += x[i + j];
-    for (j = 1; j < 16; j++) sum[0] += sum[j];
-    sink = sum[0];
-}
-
-static void (*read_limit)(const float *, size_t) = read_plain;
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#  include <immintrin.h>
-
-__attribute__((target("avx2"))) static void read_avx2(const float *x, size_t n) {
-    __m256 a = _mm256_setzero_ps(), b = a, c = a, d = a;
-    float out[8];
-    size_t i;
-    for (i = 0; i + 32 <= n; i += 32) {
-        a = _mm256_add_ps(a, _mm256_loadu_ps(x + i));
-        b = _mm256_add_ps(b, _mm256_loadu_ps(x + i + 8));
-        c = _mm256_add_ps(c, _mm256_loadu_ps(x + i + 16));
-        d = _mm256_add_ps(d, _mm256_loadu_ps(x + i + 24));
-    }
-    _mm256_storeu_ps(out, _mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, d)));
-    sink = out[0] + out[1] + out[2] + out[3] + out[4] + out[5] + out[6] + out[7];
-}
-
-static void find_limit(void) {
-    if (__builtin_cpu_supports("avx2")) read_limit = read_avx2;
-}
-#else
-static void find_limit(void) {}
-#endif
 
 static double timed_read(const float *x, size_t n) {
     const double since = seconds();
@@ -448,7 +410,7 @@ int main(int argc, char **argv) {
             csv);
     printf("compgrad %s, %s. ! marks a missed goal%s.\n", cg_version(), cg_isa_name(cg_isa_used()),
         n >= GOAL_N ? "" : "; goals are for n = 2^24 and not judged here");
-    find_limit();
+    find_limits();
     open_book();
     make_vector(n);
     if (THREADED) table_of_threads(n, reps);
