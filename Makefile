@@ -4,6 +4,8 @@ CC      ?= cc
 CFLAGS  ?= -O2
 PREFIX  ?= /usr/local
 MPICC   ?= mpicc
+# for Open MPI as root in a container, and with fewer cores than ranks; other MPIs ignore it
+MPIRUN  ?= OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 mpirun
 PYTHON  ?= /usr/bin/python3
 BENCH   ?=
 TRAIN   ?=
@@ -60,6 +62,7 @@ bench: build/bench build/exchange build/ef build/sketch
 	@build/bench $(if $(wildcard bench/out/gradients/*.f32),--gradients bench/out/gradients) $(BENCH)
 	@build/exchange $(BENCH)
 	@sh bench/shaped.sh build/exchange $(BENCH)
+	@if $(MAKE) -s build/exchange_mpi 2>/dev/null; then $(MPIRUN) -np 2 build/exchange_mpi $(BENCH); else echo 'MPI: skipped, $(MPICC) did not compile it'; fi
 	@build/ef $(BENCH)
 	@build/sketch $(BENCH)
 	@if $(MAKE) -s build/sketch_threads 2>/dev/null; then build/sketch_threads $(BENCH); else echo 'sketch: two threads SKIPPED, $(CC) has no OpenMP'; fi
@@ -85,6 +88,9 @@ build/%: bench/%.c $(OBJECT) $(wildcard examples/*.h bench/*.h) | build/examples
 
 build/train_mpi: bench/train.c $(OBJECT) $(wildcard examples/*.h bench/*.h) | build/examples
 	$(MPICC) $(LINKED) -DTRAIN_MPI $< $(OBJECT) -o $@ $(LDFLAGS) -pthread -lm
+
+build/exchange_mpi: bench/exchange.c $(OBJECT) $(wildcard examples/*.h bench/*.h) | build/examples
+	$(MPICC) $(LINKED) -DEXCHANGE_MPI $< $(OBJECT) -o $@ $(LDFLAGS) -pthread -lm
 
 build/sketch_threads: bench/sketch.c $(THREADS) | build/examples
 	$(CC) $(LINKED) -fopenmp -DCOMPGRAD_OPENMP $< $(THREADS) -o $@ $(LDFLAGS) -lm

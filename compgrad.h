@@ -64,8 +64,9 @@
 
    DETERMINISM. The same input, operator and tag give the same packet, and the same packet gives the same floats, on
    every CPU, compiler, number of threads and byte order. Results do not depend on the caller's rounding mode,
-   flush-to-zero setting or -ffast-math; the caller's settings are restored. Random numbers are a function of the tag
-   and the index.
+   flush-to-zero setting or -ffast-math; the caller's settings are restored. (Clang can undo -ffast-math for x86 only.
+   For other CPUs, such as AArch64 and WebAssembly, the implementation does not compile with both; declarations do.)
+   Random numbers are a function of the tag and the index.
 
    ERROR FEEDBACK. A biased operator drops a part of the gradient. Error feedback (compgrad_ef.h) keeps that part, the
    residual, and adds it to the next gradient; without it training stalls. An unbiased operator with omega > 1 would

@@ -1,14 +1,18 @@
 /* cc -O2 -I. bench/exchange.c -o exchange.out -lm -pthread && ./exchange.out --csv exchange.csv        (or: make bench)
 
-   The time of a whole exchange, compared with a dense one over the same transport in the same run: between threads,
-   and with bench/shaped.sh over TCP links of 1 Gbit/s. Also the time of adding sparse packets, compared with the
-   plainest C. */
+   The time of a whole exchange, compared with a dense one over the same transport in the same run, and with the
+   transport's own allreduce alone: between threads, with bench/shaped.sh over TCP links of 1 Gbit/s, and between MPI
+   ranks if it is compiled by mpicc with -DEXCHANGE_MPI. Also the time of adding sparse packets, against plain C. */
 
 #define _POSIX_C_SOURCE 200809L
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_exchange.h"
 #include "examples/transport_tcp.h"
 #include "examples/transport_threads.h"
+#ifdef EXCHANGE_MPI
+#  include "examples/transport_mpi.h"
+#endif
+#include "machine.h"
 
 #include <math.h>
 
@@ -186,7 +190,7 @@ static void table(const char *over, const char *to, const row *rows, const took 
         "MB sent");
     for (i = 0; i < ROWS; i++) {
         const double times = best[0].all / best[i].all, goal = judge ? rows[i].goal : 0;
-        const char *op = rows[i].op ? rows[i].op : "allreduce";
+        const char *op = rows[i].op ? rows[i].op : strcmp(over, "MPI") ? "allreduce" : "MPI_Allreduce";
         printf("%-14s %-15s %8.1f", op, rows[i].how, 1e3 * best[i].all);
         put_goal(times, goal, times < goal);
         if (rows[i].op)
@@ -225,21 +229,50 @@ static void table_of_threads(const float *base, size_t n, int reps, int ranks, i
         ranks == 2 && n >= GOAL_N);
 }
 
-/* ---- adding up: rank 0 of many, whose others are packets in memory ---- */
+/* ---- adding up: rank 0 of many, alone with what it has received in an exchange with the others ---- */
 
+enum { MESSAGES = 8 };
 typedef struct others {
-    unsigned char *packets;
-    size_t len;
+    const float *base;
+    size_t n;
+    cg_exchange_desc desc;
+    cg_transport net; /* rank 0's, when it is not alone */
+    void *message[MESSAGES];
+    size_t bytes[MESSAGES];
+    int count, next; /* messages that were kept; the next to be given again */
 } others;
 
-/* Opening records say nothing of who sent them: with packets of one length, mine is everybody's. */
-static int others_allgather(void *user, const void *mine, void *all, size_t bytes) {
-    const others *o = (const others *)user;
-    int q;
-    for (q = 0; q < PACKETS; q++)
-        memcpy((unsigned char *)all + (size_t)q * bytes, bytes == o->len && q ? o->packets + (size_t)q * bytes : mine,
-            bytes);
+static int keep_allgather(void *user, const void *mine, void *all, size_t bytes) {
+    others *o = (others *)user;
+    const int code = o->net.allgather(o->net.user, mine, all, bytes);
+    if (o->count == MESSAGES) die("adding", "more messages than expected");
+    o->message[o->count] = pages(PACKETS * bytes);
+    o->bytes[o->count] = bytes;
+    memcpy(o->message[o->count++], all, PACKETS * bytes);
+    return code;
+}
+
+static int kept_allgather(void *user, const void *mine, void *all, size_t bytes) {
+    others *o = (others *)user;
+    (void)mine;
+    if (o->next == o->count || bytes != o->bytes[o->next]) return 1;
+    memcpy(all, o->message[o->next++], PACKETS * bytes);
     return 0;
+}
+
+static int others_work(cg_threads_world *world, int rank, void *user) {
+    others *o = (others *)user;
+    cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALLGATHER);
+    const size_t bytes = cg_exchange_memory(&o->desc, &t, o->n);
+    float *x = (float *)pages(o->n * sizeof *x);
+    void *mem = pages(bytes);
+    cg_status s;
+    turned(x, o->base, o->n, rank);
+    if (!rank) o->net = t, t.user = o, t.allgather = keep_allgather;
+    s = cg_exchange(&o->desc, &t, x, o->n, mem, bytes, NULL);
+    free(mem);
+    free(x);
+    return s != CG_OK;
 }
 
 static double add_packets(const cg_exchange_desc *d, others *o, float *x, size_t n, void *mem, size_t bytes) {
@@ -251,7 +284,8 @@ static double add_packets(const cg_exchange_desc *d, others *o, float *x, size_t
     cg_status s;
     t.size = PACKETS;
     t.user = o;
-    t.allgather = others_allgather;
+    t.allgather = kept_allgather;
+    o->next = 0;
     s = cg_exchange_start(&state, d, &t, x, n, mem, bytes);
     while (s == CG_OK || s == CG_AGAIN) {
         since = seconds(); /* the last time: all packets are here */
@@ -278,39 +312,37 @@ static size_t list_of(const float *y, size_t n, uint32_t *index, float *value) {
 }
 
 static void table_of_adding(const float *base, size_t n, int reps) {
-    cg_exchange_desc d = CG_ZERO;
     cg_transport t = CG_ZERO;
     float *x = (float *)pages(n * 4), *y = (float *)pages(n * 4), *value[PACKETS];
     uint32_t *index[PACKETS];
     size_t bytes, room, len = 0, k = 0;
     double library = 1e9, plain = 1e9, since;
-    void *mem;
-    others o;
+    void *mem, *packet;
+    others o = CG_ZERO;
     int q, rep;
-    d.op = cg_topk(0.01f);
-    d.route = CG_ROUTE_ALLGATHER;
-    room = cg_bound(&d.op, n);
+    o.base = base;
+    o.n = n;
+    o.desc.op = cg_topk(0.01f);
+    o.desc.route = CG_ROUTE_ALLGATHER;
+    if (cg_threads_run(PACKETS, others_work, &o)) die("adding", "a rank failed");
+    room = cg_bound(&o.desc.op, n);
+    packet = pages(room);
     t.size = PACKETS;
-    t.allgather = others_allgather;
-    bytes = cg_exchange_memory(&d, &t, n);
+    t.allgather = kept_allgather;
+    bytes = cg_exchange_memory(&o.desc, &t, n);
     mem = pages(bytes);
-    o.packets = (unsigned char *)pages(PACKETS * room);
-    o.len = room; /* top-k: always so long */
     for (q = 0; q < PACKETS; q++) {
-        cg_tag tag = { 0, 0, 0, 0 };
-        tag.rank = (uint32_t)q;
         turned(x, base, n, q);
-        if (cg_compress(&d.op, &tag, x, n, o.packets + (size_t)q * room, room, &len, mem, bytes) != CG_OK ||
-            len != room)
+        if (cg_compress(&o.desc.op, NULL, x, n, packet, room, &len, mem, bytes) != CG_OK ||
+            cg_decompress(packet, len, y, n) != CG_OK)
             die("adding", "a packet");
-        if (cg_decompress(o.packets + (size_t)q * room, len, y, n) != CG_OK) die("adding", "a packet");
         index[q] = (uint32_t *)pages(n / 25);
         value[q] = (float *)pages(n / 25);
         k = list_of(y, n, index[q], value[q]);
     }
     for (rep = 0; rep < reps; rep++) {
         turned(x, base, n, 0);
-        library = least(library, add_packets(&d, &o, x, n, mem, bytes));
+        library = least(library, add_packets(&o.desc, &o, x, n, mem, bytes));
         turned(y, base, n, 0); /* as warm or cold as x was */
         since = seconds();
         add_lists(y, n, index, value, k);
@@ -326,7 +358,8 @@ static void table_of_adding(const float *base, size_t n, int reps) {
     fprintf(csv, "memory,topk:0.01,adding,%d,%lu,%.6f,,,%.3f,%g\n", (int)PACKETS, (unsigned long)n, library,
         library / plain, adding_goal);
     for (q = 0; q < PACKETS; q++) free(index[q]), free(value[q]);
-    free(o.packets), free(mem), free(x), free(y);
+    for (q = 0; q < o.count; q++) free(o.message[q]);
+    free(packet), free(mem), free(x), free(y);
 }
 
 /* ---- over TCP: one rank, whose others are processes like this one ---- */
@@ -346,6 +379,27 @@ static void tcp_work(int rank, const char *addresses, size_t n, int reps) {
     cg_tcp_close(&net);
 }
 
+#ifdef EXCHANGE_MPI
+static void mpi_work(size_t n, int reps) {
+    took best[ROWS];
+    cg_mpi mpi;
+    if (cg_mpi_open(&mpi, MPI_COMM_WORLD) != MPI_SUCCESS) die("MPI", "cg_mpi_open failed");
+    work(&mpi.transport, thread_rows, laplace(n), n, reps, 0, best);
+    if (!mpi.transport.rank) table("MPI", "their mean", thread_rows, best, mpi.transport.size, n, 0);
+    cg_mpi_close(&mpi);
+    MPI_Finalize();
+}
+static int mpi_rank(void) {
+    int rank = 0;
+    if (MPI_Init(NULL, NULL) != MPI_SUCCESS || MPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS)
+        die("MPI", "MPI_Init failed");
+    return rank;
+}
+#else
+static int mpi_rank(void) { return -1; } /* there is no MPI here */
+static void mpi_work(size_t n, int reps) { (void)n, (void)reps; }
+#endif
+
 int main(int argc, char **argv) {
     static const char usage[] =
         "exchange [--quick] [--n N] [--reps R] [--csv PATH] [--tcp RANK host:port,host:port,...]\n"
@@ -356,7 +410,7 @@ int main(int argc, char **argv) {
         "  --tcp       run as one rank of several processes, see bench/shaped.sh\n";
     const char *path = "bench/out/exchange.csv", *addresses = NULL;
     size_t n = 0;
-    float *base;
+    float *base, *y;
     int reps = 9, rank = -1, a;
 
     for (a = 1; a < argc; a++) {
@@ -376,15 +430,20 @@ int main(int argc, char **argv) {
     }
     if (!n) n = addresses ? TCP_N : GOAL_N;
     if (n > UINT32_MAX || reps < 1 || !*path) return fputs(usage, stderr), 2;
-    csv = fopen(rank > 0 ? "/dev/null" : path, addresses ? "a" : "w");
+    if (!addresses) rank = mpi_rank();
+    csv = fopen(rank > 0 ? "/dev/null" : path, rank >= 0 ? "a" : "w");
     if (!csv) die(path, "cannot be written");
-    if (addresses) {
-        tcp_work(rank, addresses, n, reps);
-    } else {
+    if (addresses) tcp_work(rank, addresses, n, reps);
+    else if (rank >= 0) mpi_work(n, reps);
+    else {
         fputs("over,op,how,ranks,n,seconds,seconds_in_callbacks,bytes_sent,times,goal\n", csv);
         printf("compgrad %s, %s. ! marks a missed goal%s.\n", cg_version(), cg_isa_name(cg_isa_used()),
             n >= GOAL_N ? "" : "; goals are for n = 2^24 and not judged here");
         base = laplace(n);
+        find_limits();
+        y = (float *)pages(n * sizeof *y);
+        print_machine(seconds, y, n);
+        free(y);
         table_of_threads(base, n, reps, 2, 0);
         table_of_threads(base, n, reps, 2, 1);
         table_of_threads(base, n, reps, 4, 0);

@@ -137,6 +137,7 @@ static int compare(wire *w) {
     if (shows) {
         show("best", best);
         if (exposed < 0.05 * best[COMPUTE_ONLY]) printf(": too short an exchange to tell");
+        else if (hidden < 0) printf(": none of the exchange hidden; is every core free for this?");
         else if (hidden > exposed) printf(": all of the exchange hidden, as far as the times here are exact");
         else printf(": %.0f %% of the exchange hidden", 100 * hidden / exposed);
         puts(wrong ? "; THE MEANS DIFFER" : "");

@@ -165,6 +165,7 @@ static int worker(cg_threads_world *world, int rank, void *user) {
     if (rank == 0 && !wrong) {
         show("best", best);
         if (exposed < 0.05 * best[COMPUTE_ONLY]) puts(": too short an exchange to tell");
+        else if (hidden < 0) puts(": none of the exchange hidden; is every core free for this?");
         else if (hidden > exposed) puts(": all of the exchange hidden, as far as the times here are exact");
         else printf(": %.0f %% of the exchange hidden\n", 100 * hidden / exposed);
     }

@@ -2,7 +2,7 @@
 # after all others if what it needs is not yet there, so run.sh names first what needs nothing.
 
 cc      := $(filter test_% net/% build/golden.plain build/openmp build/pollution build/stack build/snippets \
-               build/examples build/fuzz,$(JOBS))
+               build/examples build/fuzz build/benches,$(JOBS))
 train   := $(filter net/train.%,$(JOBS))
 fuzz    := $(filter build/libfuzzer.%,$(JOBS))
 asan    := $(filter asan/% build/golden.asan,$(JOBS))

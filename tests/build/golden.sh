@@ -3,6 +3,18 @@ assert="-DCOMPGRAD_ASSERT(c)=((c)?(void)0:abort())"
 native() {      # native OPTION...: contraction to FMA, other vector widths, -ffast-math in our own file
     if takes $CC "$@"; then golden "$*" $CC "$@"; else skip "$CC does not take $*"; fi
 }
+# clang's pragma that undoes -ffast-math works for x86 only; for other machines the implementation refuses the option
+preprocessed() {        # preprocessed TARGET OPTION...: no C library needed
+    preprocessed_for=$1; shift
+    echo '#include "compgrad.h"' | $clang --target=$preprocessed_for -ffast-math -ffreestanding "$@" -I. -E -x c - 2>&1 >/dev/null
+}
+undone() { preprocessed $1 -DCOMPGRAD_IMPLEMENTATION; }
+cannot_undo() {
+    said=$(preprocessed $1 -DCOMPGRAD_IMPLEMENTATION) && return 1
+    echo "$said"
+    case $said in *"compgrad: "*"-ffast-math cannot be undone"*) ;; *) return 1 ;; esac
+}
+declared() { preprocessed $1; }
 by() { if has "$1"; then golden "$1" $1; else skip "no ${1%% *}: golden packets"; fi; }
 case $piece in
 plain)          # with -ffast-math in another object, where it makes the linker add start code that turns denormals off
@@ -12,7 +24,15 @@ plain)          # with -ffast-math in another object, where it makes the linker 
             built "fast-math link" $CC -ffast-math "$tmp/golden.o" $object -o "$tmp/golden" &&
             count "golden, another object with -ffast-math" "$tmp/golden" "$GOLDEN"
     fi ;;
-fast) native -O2 -ffast-math -march=native -std=gnu99 ;;
+fast)
+    native -O2 -ffast-math -march=native -std=gnu99
+    if has $clang; then
+        check "$clang -ffast-math for x86-64 is taken" undone x86_64-linux-gnu
+        for t in aarch64-linux-gnu wasm32; do
+            check "$clang -ffast-math for $t is refused, and says so" cannot_undo $t
+            check "... not where only declarations are included" declared $t
+        done
+    else skip "no $clang: what it refuses with -ffast-math"; fi ;;
 assert) golden "-O0, COMPGRAD_ASSERT" $CC -std=c99 -O0 -include stdlib.h "$assert" ;;
 static) golden "COMPGRAD_STATIC and NO_SIMD" $CC -std=c99 -O1 $WARN -DCOMPGRAD_STATIC -DCOMPGRAD_NO_SIMD ;;
 each)
