@@ -1,14 +1,16 @@
 /* transport_gloo.h - compgrad exchanges over Gloo, the collective library of PyTorch and Horovod on CPUs. C++14.
 
-   #define COMPGRAD_IMPLEMENTATION #include "transport_gloo.h"                       // c++ -std=c++14 -I (where
-   compgrad.h is) ... -lgloo -lpthread
+       #define COMPGRAD_IMPLEMENTATION
+       #include "transport_gloo.h"                       // c++ -std=c++14 -I (where compgrad.h is) ... -lgloo -lpthread
 
-   auto context = std::make_shared<gloo::rendezvous::Context>(rank, size);
-   context->setTimeout(std::chrono::seconds(30));    // of every message; afterwards the call fails
-   context->connectFullMesh(store, device);          // see examples/exchange_gloo.cc
+       auto context = std::make_shared<gloo::rendezvous::Context>(rank, size);
+       context->setTimeout(std::chrono::seconds(30));    // of every message; afterwards the call fails
+       context->connectFullMesh(store, device);          // see examples/exchange_gloo.cc
 
-   cg_gloo gloo; cg_gloo_open(&gloo, context); s = cg_exchange(&desc, &gloo.transport, grad, n, mem, bytes,
-   &report); if (s == CG_E_TRANSPORT) puts(cg_gloo_error(&gloo));
+       cg_gloo gloo;
+       cg_gloo_open(&gloo, context);
+       s = cg_exchange(&desc, &gloo.transport, grad, n, mem, bytes, &report);
+       if (s == CG_E_TRANSPORT) puts(cg_gloo_error(&gloo));
 
    Gloo's exceptions become the codes below. A peer that dies or is late is CG_GLOO_IO on every rank that waits for
    it; Gloo then closes all connections of this context, so the others notice soon too, and every later call on it

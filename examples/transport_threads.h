@@ -1,9 +1,12 @@
 /* transport_threads.h - the ranks are threads of one process: for tests, demos and measurements.
 
-   static int worker(cg_threads_world *world, int rank, void *user)      // runs once per rank { cg_transport net =
-   cg_threads_transport(world, rank, CG_THREADS_ALL); ... cg_exchange(&desc, &net, grad, n, mem, bytes, &report)
-   ... return 0;                                                         // anything else: this rank failed } int
-   code = cg_threads_run(4, worker, &job);                           // 0, or what the first rank to fail returned
+       static int worker(cg_threads_world *world, int rank, void *user)      // runs once per rank
+       {
+           cg_transport net = cg_threads_transport(world, rank, CG_THREADS_ALL);
+           ... cg_exchange(&desc, &net, grad, n, mem, bytes, &report) ...
+           return 0;                                                         // anything else: this rank failed
+       }
+       int code = cg_threads_run(4, worker, &job);         // 0, or what the first rank to fail returned
 
    Or with threads of your own: cg_threads_open, one thread per rank, cg_threads_leave at the end of each,
    cg_threads_close. Needs POSIX threads: link with -pthread. Include it first, or compile with
