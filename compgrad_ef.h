@@ -992,7 +992,7 @@ CG_API_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n) {
 
    Offers   cg_ef_step_ and its life: cg_ef_step_check_, cg_ef_step_begin_, then p by cg_ef_producer_ or by the passes
             cg_ef_compensate_ and cg_ef_residual_accumulate_, then cg_ef_record_energy_; cg_ef_step_why_ for a step
-            that is refused; cg_ef_scale_vector_
+            that is refused; cg_ef_forget_last_, cg_ef_scale_vector_
    Needs    plan, omega, residual8; producers, passes, kernels of core
    Touches  the vectors of the state, and its scale, hint and stats; cg_ef_step_check_ only the stats
    g is the gradient, e the residual (vector[0]; of kinds with p = g - h the shift h), u the velocity (vector[1]). In
@@ -1247,8 +1247,17 @@ static float cg_ef_subtract_factor_(const cg_ef *ef) {
 static double cg_ef_clip_at_(const cg_ef_desc *d) {
     return (double)d->clip / cg_sqrt_(d->workers > 1 ? (double)d->workers : 1.0);
 }
+/* A step is tried: what is told of the last one would mislead about this one, should it be refused. While a step is
+   pending, that is the last one. */
+static void cg_ef_forget_last_(cg_ef *ef) {
+    if (cg_ef_is_unready_(ef)) return;
+    memset(&ef->stats, 0, sizeof ef->stats);
+    ef->stats.clipped = 1.0f;
+    ef->may_withdraw = 0;
+}
 /* Finds everything that can be wrong with a step before a vector changes, and prepares *st. want_norm: *grad_energy
-   becomes |grad|^2, which is 0 otherwise unless clipping needs it. The stats are cleared, and have the clipping. */
+   becomes |grad|^2, which is 0 otherwise unless clipping needs it. cg_ef_forget_last_ must have been
+   called; the stats get the clipping. */
 static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, int want_norm,
     cg_ef_step_ *st, double *grad_energy) {
     const cg_ef_desc *d = &ef->desc;
@@ -1260,9 +1269,6 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     memset(&needs, 0, sizeof needs);
     *grad_energy = 0.0;
     if (cg_ef_is_unready_(ef)) return CG_E_STATE;
-    memset(&ef->stats, 0, sizeof ef->stats);
-    ef->stats.clipped = 1.0f;
-    ef->may_withdraw = 0;
     if (!grad && d->n) return CG_E_ARG;
     st->kernels = cg_kernels_now_();
     st->ef = ef;
@@ -1587,6 +1593,7 @@ static cg_status cg_ef_compress_(
     if (!len) return cg_ef_fail_(ef, CG_E_ARG, "len is NULL", 0, CG_NO_INDEX);
     if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, CG_E_STATE, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
     *len = 0;
+    cg_ef_forget_last_(ef);
     if (!packet) return cg_ef_fail_(ef, CG_E_ARG, "packet is NULL", 0, CG_NO_INDEX);
     if (!tag) tag = &none;
     s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &grad_energy);
@@ -2047,6 +2054,8 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
     cg_status s;
     if (!report) report = &own;
     cg_report_set_(report, CG_E_ARG, "ef, desc or transport is NULL", 0, CG_NO_INDEX);
+    if (ef) cg_ef_forget_last_(ef);
+    if (ef) cg_ef_keep_report_(ef, report);
     if (!ef || !desc || !transport) return CG_E_ARG;
     env = cg_fenv_enter_();
     s = cg_ef_exchange_(ef, desc, transport, grad, mem, bytes, report);
@@ -2177,6 +2186,7 @@ CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, siz
     if (!report) report = &own;
     cg_report_set_(report, CG_E_ARG, "efs, layers or transport is NULL", 0, CG_NO_INDEX);
     if ((count && (!efs || !layers)) || !transport) return CG_E_ARG;
+    for (size_t i = 0; i < count; i++) cg_ef_forget_last_(efs[i]);
     if (!need || !mem || bytes < need) {
         /* with no memory the exchange of layers refuses, and tells the others */
         s = cg_exchange_layers(layers, count, small, transport, NULL, 0, report);

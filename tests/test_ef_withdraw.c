@@ -390,6 +390,44 @@ TEST refused(void) {
     ASSERTm(note, refuses());
     PASS();
 }
+/* A step that is refused has not entered the state, whatever became of the step before it: then nothing can be
+   withdrawn, and stats.kept says so. */
+enum { COMMITTED, FAILED };
+enum { NO_PACKET, SMALL_PACKET, NOT_FINITE, NO_DESC, NO_MEMORY, NO_MEMORY_FOR_LAYERS, REFUSALS };
+static int refused_after(int before, int how) {
+    static const plan classic = { "refused", "topk:0.1", CG_EF_CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 }, *p = &classic;
+    static unsigned char was[ROOM], mem[8 * ROOM];
+    cg_exchange_desc desc = CG_ZERO;
+    cg_transport t = CG_ZERO;
+    cg_layer layer = CG_ZERO;
+    cg_ef *efs[1];
+    size_t len;
+    cg_status s = CG_OK;
+    t.size = 1;
+    efs[0] = &one.ef;
+    layer.x = one.grad;
+    if (!open_one(p, &one) || !counts(p, &one)) return 0;
+    if (before == FAILED && !fails(p, &one, 9, BY_HAND)) return 0;
+    EXPECT(cg_ef_stats_of(&one.ef).kept == 1);
+    EXPECT(cg_ef_save(&one.ef, was, sizeof was, &len) == CG_OK);
+    give(&one, 10);
+    if (how == NOT_FINITE) one.grad[3] = (float)HUGE_VAL;
+    if (how == NO_PACKET) s = cg_ef_compress(&one.ef, NULL, one.grad, NULL, ROOM, &one.len);
+    if (how == SMALL_PACKET) s = cg_ef_compress(&one.ef, NULL, one.grad, one.packet, 100, &one.len);
+    if (how == NOT_FINITE) s = cg_ef_exchange(&one.ef, &desc, &t, one.grad, mem, sizeof mem, NULL);
+    if (how == NO_DESC) s = cg_ef_exchange(&one.ef, NULL, &t, one.grad, mem, sizeof mem, NULL);
+    if (how == NO_MEMORY) s = cg_ef_exchange(&one.ef, &desc, &t, one.grad, mem, 100, NULL);
+    if (how == NO_MEMORY_FOR_LAYERS) s = cg_ef_exchange_layers(efs, &layer, 1, 0, &t, mem, 100, NULL);
+    EXPECT(s != CG_OK && cg_ef_stats_of(&one.ef).kept == 0);
+    give(&one, 10);
+    EXPECT(withdraw(&one) == CG_E_STATE);
+    EXPECT(same_state(&one, was, len));
+    return 1;
+}
+TEST refused_is_not_withdrawn(int before, int how) {
+    ASSERTm(note, refused_after(before, how));
+    PASS();
+}
 TEST variances_are_needed(void) {
     static const plan variance = { "refused", "variance:1.5", CG_EF_VARIANCE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     cg_extra side = CG_ZERO;
@@ -666,6 +704,8 @@ SUITE(withdrawing) {
     RUN_TESTp(counted_once, CG_EF_CLASSIC, 1);
     RUN_TESTp(counted_once, CG_EF_CLASSIC, 0);
     RUN_TEST(refused);
+    for (int before = COMMITTED; before <= FAILED; before++)
+        for (int how = 0; how < REFUSALS; how++) RUN_TESTp(refused_is_not_withdrawn, before, how);
     RUN_TEST(variances_are_needed);
     RUN_TEST(after_agreeing);
     RUN_TEST(codec_that_fails);

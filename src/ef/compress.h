@@ -44,6 +44,7 @@ static cg_status cg_ef_compress_(
     if (!len) return cg_ef_fail_(ef, CG_E_ARG, "len is NULL", 0, CG_NO_INDEX);
     if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, CG_E_STATE, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
     *len = 0;
+    cg_ef_forget_last_(ef);
     if (!packet) return cg_ef_fail_(ef, CG_E_ARG, "packet is NULL", 0, CG_NO_INDEX);
     if (!tag) tag = &none;
     s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &grad_energy);

@@ -208,6 +208,8 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
     cg_status s;
     if (!report) report = &own;
     cg_report_set_(report, CG_E_ARG, "ef, desc or transport is NULL", 0, CG_NO_INDEX);
+    if (ef) cg_ef_forget_last_(ef);
+    if (ef) cg_ef_keep_report_(ef, report);
     if (!ef || !desc || !transport) return CG_E_ARG;
     env = cg_fenv_enter_();
     s = cg_ef_exchange_(ef, desc, transport, grad, mem, bytes, report);
@@ -338,6 +340,7 @@ CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, siz
     if (!report) report = &own;
     cg_report_set_(report, CG_E_ARG, "efs, layers or transport is NULL", 0, CG_NO_INDEX);
     if ((count && (!efs || !layers)) || !transport) return CG_E_ARG;
+    for (size_t i = 0; i < count; i++) cg_ef_forget_last_(efs[i]);
     if (!need || !mem || bytes < need) {
         /* with no memory the exchange of layers refuses, and tells the others */
         s = cg_exchange_layers(layers, count, small, transport, NULL, 0, report);

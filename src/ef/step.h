@@ -2,7 +2,7 @@
 
    Offers   cg_ef_step_ and its life: cg_ef_step_check_, cg_ef_step_begin_, then p by cg_ef_producer_ or by the passes
             cg_ef_compensate_ and cg_ef_residual_accumulate_, then cg_ef_record_energy_; cg_ef_step_why_ for a step
-            that is refused; cg_ef_scale_vector_
+            that is refused; cg_ef_forget_last_, cg_ef_scale_vector_
    Needs    plan, omega, residual8; producers, passes, kernels of core
    Touches  the vectors of the state, and its scale, hint and stats; cg_ef_step_check_ only the stats
    g is the gradient, e the residual (vector[0]; of kinds with p = g - h the shift h), u the velocity (vector[1]). In
@@ -257,8 +257,17 @@ static float cg_ef_subtract_factor_(const cg_ef *ef) {
 static double cg_ef_clip_at_(const cg_ef_desc *d) {
     return (double)d->clip / cg_sqrt_(d->workers > 1 ? (double)d->workers : 1.0);
 }
+/* A step is tried: what is told of the last one would mislead about this one, should it be refused. While a step is
+   pending, that is the last one. */
+static void cg_ef_forget_last_(cg_ef *ef) {
+    if (cg_ef_is_unready_(ef)) return;
+    memset(&ef->stats, 0, sizeof ef->stats);
+    ef->stats.clipped = 1.0f;
+    ef->may_withdraw = 0;
+}
 /* Finds everything that can be wrong with a step before a vector changes, and prepares *st. want_norm: *grad_energy
-   becomes |grad|^2, which is 0 otherwise unless clipping needs it. The stats are cleared, and have the clipping. */
+   becomes |grad|^2, which is 0 otherwise unless clipping needs it. cg_ef_forget_last_ must have been
+   called; the stats get the clipping. */
 static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, int want_norm,
     cg_ef_step_ *st, double *grad_energy) {
     const cg_ef_desc *d = &ef->desc;
@@ -270,9 +279,6 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     memset(&needs, 0, sizeof needs);
     *grad_energy = 0.0;
     if (cg_ef_is_unready_(ef)) return CG_E_STATE;
-    memset(&ef->stats, 0, sizeof ef->stats);
-    ef->stats.clipped = 1.0f;
-    ef->may_withdraw = 0;
     if (!grad && d->n) return CG_E_ARG;
     st->kernels = cg_kernels_now_();
     st->ef = ef;
