@@ -248,7 +248,7 @@ enum { RANKS = 3, GUILTY = 1, LAYERS = 4 };
 static const size_t LENGTHS[LAYERS] = { 30, 2000, 50, 600 };
 typedef struct job {
     const char *op, *back;
-    uint32_t route, fold, flags;
+    uint32_t route, fold, flags, flags_of_1; /* flags_of_1: of rank 1, beside flags */
     size_t n, bytes, at; /* bytes: of rank 1's mem; SIZE_MAX: what is asked for. at: of its NaN; n or more: none */
     int layers, layer;   /* layers: many at once; layer: that of the NaN */
     size_t asked[RANKS];
@@ -292,7 +292,7 @@ static int worker(cg_threads_world *world, int rank, void *user) {
     d.op = parsed(j->op);
     d.route = j->route;
     d.fold = j->fold;
-    d.flags = j->flags;
+    d.flags = j->flags | (rank == 1 ? j->flags_of_1 : 0);
     if (j->back) {
         back = parsed(j->back);
         d.back = &back;
@@ -308,12 +308,13 @@ static int worker(cg_threads_world *world, int rank, void *user) {
 }
 static void run(const char *op, uint32_t route, size_t n, size_t bytes, size_t at) {
     const char *back = J.back;
-    const uint32_t fold = J.fold, flags = J.flags;
+    const uint32_t fold = J.fold, flags = J.flags, flags_of_1 = J.flags_of_1;
     const int layers = J.layers, layer = J.layer;
     memset(&J, 0x55, sizeof J);
     J.back = back;
     J.fold = fold;
     J.flags = flags;
+    J.flags_of_1 = flags_of_1;
     J.layers = layers;
     J.layer = layer;
     J.op = op;
@@ -423,6 +424,18 @@ TEST exchange_warns(size_t i) {
     PASS();
 }
 
+TEST ranks_need_not_all_feed_back(void) {
+    plain();
+    J.flags_of_1 = CG_FEEDS_BACK;
+    run("topk:0.05", CG_ROUTE_AUTO, N, SIZE_MAX, N);
+    J.flags_of_1 = 0;
+    for (int r = 0; r < RANKS; r++) {
+        ASSERT_ENUM_EQ(CG_OK, J.status[r], ops_status);
+        ASSERT_STR_EQ(WARNINGS[r == 1].why, J.report[r].why);
+    }
+    PASS();
+}
+
 /* Layers 0 and 2 travel as one vector, 1 and 3 by themselves. */
 TEST layers_say(void) {
     plain();
@@ -503,6 +516,7 @@ SUITE(exchange) {
     RUN_TESTp(exchange_another_n, "topk:0.1", "lowrank:4:7:11", 77);
     RUN_TEST(exchange_null);
     for (size_t i = 0; i < sizeof WARNINGS / sizeof *WARNINGS; i++) RUN_TEST1(exchange_warns, i);
+    RUN_TEST(ranks_need_not_all_feed_back);
     RUN_TEST(layers_say);
     RUN_TESTp(layers_not_finite, 0, 29);
     RUN_TESTp(layers_not_finite, 1, 1999);
