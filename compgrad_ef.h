@@ -1318,11 +1318,10 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     const cg_ef_desc *d = &ef->desc;
     const float scale = cg_ef_scale_(d, &st->op);
     if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) && scale != ef->scale) {
-        cg_ef_scale_vector_(ef, 0, (float)((double)scale / (double)ef->scale));
-        if (d->kind == CG_EF_MOMENTUM) cg_ef_scale_vector_(ef, 1, (float)((double)scale / (double)ef->scale));
-        if (d->kind == CG_EF_VARIANCE)
-            cg_ef_scale_vector_(
-                ef, 1, (float)((double)scale * (double)scale / ((double)ef->scale * (double)ef->scale)));
+        const double change = (double)scale / (double)ef->scale; /* a state that was loaded may say anything above 0 */
+        cg_ef_scale_vector_(ef, 0, cg_saturate64_(change));
+        if (d->kind == CG_EF_MOMENTUM) cg_ef_scale_vector_(ef, 1, cg_saturate64_(change));
+        if (d->kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_saturate64_(change * change));
     }
     ef->scale = scale;
     ef->received_by = cg_ef_shift_rate_(d, &st->op);
@@ -1590,14 +1589,13 @@ static cg_status cg_ef_compress_(
     double grad_energy;
     size_t bound;
     cg_status s;
-    if (!len) return cg_ef_fail_(ef, CG_E_ARG, "len is NULL", 0, CG_NO_INDEX);
     if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, CG_E_STATE, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
-    *len = 0;
+    if (len) *len = 0;
     cg_ef_forget_last_(ef);
-    if (!packet) return cg_ef_fail_(ef, CG_E_ARG, "packet is NULL", 0, CG_NO_INDEX);
     if (!tag) tag = &none;
     s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &grad_energy);
     if (s != CG_OK) return cg_ef_step_why_(ef, s, side, grad, &st.op);
+    if (!len || !packet) return cg_ef_fail_(ef, CG_E_ARG, len ? "packet is NULL" : "len is NULL", 0, CG_NO_INDEX);
     bound = cg_bound_with(&st.op, &st.side, ef->desc.n);
     if (!bound) {
         packet_report = cg_op_refusal_(&st.op, &st.side, ef->desc.n);
@@ -1890,11 +1888,11 @@ static uint64_t cg_ef_buffer_bytes_of_(
     const uint64_t align = 63;
     memset(r, 0, sizeof *r);
     r->exchange_bytes = cg_exchange_memory(&step_desc, transport, ef->desc.n);
-    if (!r->exchange_bytes) return 0;
     if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), align) & ~align;
     if (ef->desc.kind == CG_EF_LAQ)
         r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound(&step_desc.op, ef->desc.n), CG_HEADER_BYTES), align) &
             ~align;
+    if (!r->exchange_bytes) return 0; /* a small layer needs the other two all the same */
     return cg_add_sat_(cg_add_sat_(cg_add_sat_(r->vector_bytes, r->packet_bytes), r->exchange_bytes), 64);
 }
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
@@ -2042,7 +2040,7 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     s = cg_exchange_in_state_(x, &r.desc, transport, r.p, r.fill.make ? &r.fill : NULL, n, at + CG_STATE_ROOM_,
         (size_t)(r.buffers.exchange_bytes - CG_STATE_ROOM_), s, report);
     if (r.fill.started) cg_ef_record_energy_(ef, r.fill.energy);
-    if (x->plan.route == CG_ROUTE_SCATTER) ef->carry_first = cg_stripe_start_(x, transport->rank);
+    if (s == CG_OK && x->plan.route == CG_ROUTE_SCATTER) ef->carry_first = cg_stripe_start_(x, transport->rank);
     if (s == CG_OK && r.fill.started && x->plan.stripes == 1 && cg_is_compressed_first_(x))
         cg_ef_update_hint_(ef, &r.step.op, &r.fill, cg_packet_threshold_(x->own.packets));
     return cg_ef_exchange_finish_(ef, &r, s, report, grad);
@@ -2120,6 +2118,7 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     uint8_t *buffer = (uint8_t *)mem + align_pad + ((count * sizeof(cg_ef_exchange_ctx_) + 63) & ~(size_t)63);
     cg_status failed = CG_OK, s;
     size_t refused_layer = count, bytes_left;
+    int own;
     for (size_t i = 0; i < count; i++) { /* all of them, before any state changes */
         s = cg_ef_exchange_prepare_(efs[i], &layers[i].desc, t, layers[i].x, &ctxs[i]);
         for (size_t j = 0; j < i && s == CG_OK; j++)
@@ -2133,7 +2132,8 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
         cg_ef_exchange_ctx_ *ctx = &ctxs[i];
         ctx->grad = layers[i].x;
         layers[i].desc = ctx->desc;
-        if (failed != CG_OK || !ctx->buffers.exchange_bytes) {
+        /* small layers travel as f32, even those whose operator is refused here */
+        if (failed != CG_OK || (!ctx->buffers.exchange_bytes && layers[i].n >= small)) {
             layers[i].x = i == refused_layer ? NULL : layers[i].x;
             continue;
         }
@@ -2147,7 +2147,7 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     bytes_left = bytes - (size_t)(buffer - (uint8_t *)mem);
     s = cg_exchange_layers(layers, count, small, t, buffer, bytes_left, report);
     for (size_t i = 0; i < count; i++) {
-        if (efs[i]->carry && layers[i].report.route == CG_ROUTE_SCATTER)
+        if (efs[i]->carry && layers[i].status == CG_OK && layers[i].report.route == CG_ROUTE_SCATTER)
             efs[i]->carry_first = cg_stripe_offset_(layers[i].n, (size_t)t->size, (size_t)t->rank);
         layers[i].x = ctxs[i].grad;
         layers[i].desc = ctxs[i].caller_desc;
@@ -2160,10 +2160,13 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
         cg_report_copy_outcome_(report, &layers[i].report);
     }
     if (failed == CG_OK) return s;
-    if (s == CG_E_ARG) cg_ef_copy_refusal_(efs[refused_layer], report);
+    /* what all ranks have heard of is the missing x of the refused layer, unless something else was told first */
+    own = s == CG_E_ARG && report->rank == t->rank;
+    if (own) s = failed;
+    if (own) cg_ef_copy_refusal_(efs[refused_layer], report);
     for (size_t i = 0; i < count; i++) {
-        layers[i].status = failed;
-        if (s == CG_E_ARG) cg_report_copy_outcome_(&layers[i].report, report);
+        layers[i].status = s;
+        if (own) cg_report_copy_outcome_(&layers[i].report, report);
         if (efs[i]->report.status != CG_OK) cg_ef_copy_refusal_(efs[i], &layers[i].report);
         else {
             layers[i].report.need = 0;
@@ -2171,7 +2174,7 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
             cg_ef_keep_report_(efs[i], &layers[i].report);
         }
     }
-    return failed;
+    return s;
 }
 static void cg_ef_layers_memory_why_(cg_report *report, size_t need) {
     report->why = "mem is too small: cg_ef_layers_memory gives its bytes";
@@ -2577,8 +2580,8 @@ static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len
         warm != ef->warm_count)
         return CG_E_MISMATCH;
     if (marked && !ef->vector[2]) return CG_E_VERSION;
-    if (exact ? carry != (ef->carry ? ef->desc.carry : 0) : carry && (carry > n || first > n - (size_t)carry))
-        return CG_E_MISMATCH;
+    /* a carry may be longer than the rank's stripe, and reach beyond the vector */
+    if ((exact && carry != (ef->carry ? ef->desc.carry : 0)) || first > n) return CG_E_MISMATCH;
     floats = cg_add_sat_(carry, warm);
     for (int i = 0; i < 3; i++)
         if (ef->vector[i]) floats = cg_add_sat_(floats, n);

@@ -94,6 +94,15 @@ static cg_status cg_select_given_(const cg_selector_ *p) {
     p->info->op.select.size = cg_support_fingerprint_(&support);
     return CG_OK;
 }
+/* Opens the support of a packet whose selection is `given`, which must be the one that the packet was made with. */
+CG_NOINLINE_ cg_status cg_given_open_(cg_decoder_ *d, cg_decoder_ *support, const cg_extra *extra, size_t n) {
+    const cg_status s = cg_support_open_(support, extra, n);
+    if (s != CG_OK) return s;
+    d->support = support;
+    return d->info.k == cg_coordinate_count_(support) && d->info.op.select.size == cg_support_fingerprint_(support)
+        ? CG_OK
+        : CG_E_MISMATCH;
+}
 /* y = alpha*decoded + beta*y, or with a sink the decoded values to that, and y may be NULL. verified: 1 if these very
    bytes have passed cg_decoder_open_ and cg_verify_ before. cg_fenv_enter_ has been called. y is as it was unless CG_OK
    is returned, or CG_DECODE_DIRECT is set, or a user codec refuses what it accepted before. */
@@ -103,13 +112,7 @@ static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
         ? cg_decoder_open_(&d, extra, packet, len, sink ? &d.empty_y : y, n, 1)
         : CG_E_ARG;
-    if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
-        s = cg_support_open_(&support, extra, n);
-        if (s == CG_OK &&
-            (d.info.k != cg_coordinate_count_(&support) || d.info.op.select.size != cg_support_fingerprint_(&support)))
-            s = CG_E_MISMATCH;
-        d.support = &support;
-    }
+    if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) s = cg_given_open_(&d, &support, extra, n);
     if (s == CG_OK) {
         const int selected = d.info.op.select.id != 0,
                   dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
@@ -183,9 +186,10 @@ CG_OFFERED_ cg_status cg_support_check_(const cg_extra *side, size_t n) {
 }
 /* Everything that cg_decode would find wrong with a packet of n values, without decoding it. */
 CG_OFFERED_ cg_status cg_packet_check_(const cg_extra *side, const void *packet, size_t len, size_t n) {
-    cg_decoder_ d;
+    cg_decoder_ d, support;
     float no_output = 0.0f;
     cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 1);
+    if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) s = cg_given_open_(&d, &support, side, n);
     return s == CG_OK ? cg_verify_(&d) : s;
 }
 /* y = alpha D(packet) + beta y, to be decoded by blocks of CG_BLOCK_ values with cg_decoder_add_block_. The packet must

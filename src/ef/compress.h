@@ -41,14 +41,13 @@ static cg_status cg_ef_compress_(
     double grad_energy;
     size_t bound;
     cg_status s;
-    if (!len) return cg_ef_fail_(ef, CG_E_ARG, "len is NULL", 0, CG_NO_INDEX);
     if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, CG_E_STATE, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
-    *len = 0;
+    if (len) *len = 0;
     cg_ef_forget_last_(ef);
-    if (!packet) return cg_ef_fail_(ef, CG_E_ARG, "packet is NULL", 0, CG_NO_INDEX);
     if (!tag) tag = &none;
     s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &grad_energy);
     if (s != CG_OK) return cg_ef_step_why_(ef, s, side, grad, &st.op);
+    if (!len || !packet) return cg_ef_fail_(ef, CG_E_ARG, len ? "packet is NULL" : "len is NULL", 0, CG_NO_INDEX);
     bound = cg_bound_with(&st.op, &st.side, ef->desc.n);
     if (!bound) {
         packet_report = cg_op_refusal_(&st.op, &st.side, ef->desc.n);

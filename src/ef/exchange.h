@@ -44,11 +44,11 @@ static uint64_t cg_ef_buffer_bytes_of_(
     const uint64_t align = 63;
     memset(r, 0, sizeof *r);
     r->exchange_bytes = cg_exchange_memory(&step_desc, transport, ef->desc.n);
-    if (!r->exchange_bytes) return 0;
     if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), align) & ~align;
     if (ef->desc.kind == CG_EF_LAQ)
         r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound(&step_desc.op, ef->desc.n), CG_HEADER_BYTES), align) &
             ~align;
+    if (!r->exchange_bytes) return 0; /* a small layer needs the other two all the same */
     return cg_add_sat_(cg_add_sat_(cg_add_sat_(r->vector_bytes, r->packet_bytes), r->exchange_bytes), 64);
 }
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
@@ -196,7 +196,7 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     s = cg_exchange_in_state_(x, &r.desc, transport, r.p, r.fill.make ? &r.fill : NULL, n, at + CG_STATE_ROOM_,
         (size_t)(r.buffers.exchange_bytes - CG_STATE_ROOM_), s, report);
     if (r.fill.started) cg_ef_record_energy_(ef, r.fill.energy);
-    if (x->plan.route == CG_ROUTE_SCATTER) ef->carry_first = cg_stripe_start_(x, transport->rank);
+    if (s == CG_OK && x->plan.route == CG_ROUTE_SCATTER) ef->carry_first = cg_stripe_start_(x, transport->rank);
     if (s == CG_OK && r.fill.started && x->plan.stripes == 1 && cg_is_compressed_first_(x))
         cg_ef_update_hint_(ef, &r.step.op, &r.fill, cg_packet_threshold_(x->own.packets));
     return cg_ef_exchange_finish_(ef, &r, s, report, grad);
@@ -274,6 +274,7 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     uint8_t *buffer = (uint8_t *)mem + align_pad + ((count * sizeof(cg_ef_exchange_ctx_) + 63) & ~(size_t)63);
     cg_status failed = CG_OK, s;
     size_t refused_layer = count, bytes_left;
+    int own;
     for (size_t i = 0; i < count; i++) { /* all of them, before any state changes */
         s = cg_ef_exchange_prepare_(efs[i], &layers[i].desc, t, layers[i].x, &ctxs[i]);
         for (size_t j = 0; j < i && s == CG_OK; j++)
@@ -287,7 +288,8 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
         cg_ef_exchange_ctx_ *ctx = &ctxs[i];
         ctx->grad = layers[i].x;
         layers[i].desc = ctx->desc;
-        if (failed != CG_OK || !ctx->buffers.exchange_bytes) {
+        /* small layers travel as f32, even those whose operator is refused here */
+        if (failed != CG_OK || (!ctx->buffers.exchange_bytes && layers[i].n >= small)) {
             layers[i].x = i == refused_layer ? NULL : layers[i].x;
             continue;
         }
@@ -301,7 +303,7 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     bytes_left = bytes - (size_t)(buffer - (uint8_t *)mem);
     s = cg_exchange_layers(layers, count, small, t, buffer, bytes_left, report);
     for (size_t i = 0; i < count; i++) {
-        if (efs[i]->carry && layers[i].report.route == CG_ROUTE_SCATTER)
+        if (efs[i]->carry && layers[i].status == CG_OK && layers[i].report.route == CG_ROUTE_SCATTER)
             efs[i]->carry_first = cg_stripe_offset_(layers[i].n, (size_t)t->size, (size_t)t->rank);
         layers[i].x = ctxs[i].grad;
         layers[i].desc = ctxs[i].caller_desc;
@@ -314,10 +316,13 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
         cg_report_copy_outcome_(report, &layers[i].report);
     }
     if (failed == CG_OK) return s;
-    if (s == CG_E_ARG) cg_ef_copy_refusal_(efs[refused_layer], report);
+    /* what all ranks have heard of is the missing x of the refused layer, unless something else was told first */
+    own = s == CG_E_ARG && report->rank == t->rank;
+    if (own) s = failed;
+    if (own) cg_ef_copy_refusal_(efs[refused_layer], report);
     for (size_t i = 0; i < count; i++) {
-        layers[i].status = failed;
-        if (s == CG_E_ARG) cg_report_copy_outcome_(&layers[i].report, report);
+        layers[i].status = s;
+        if (own) cg_report_copy_outcome_(&layers[i].report, report);
         if (efs[i]->report.status != CG_OK) cg_ef_copy_refusal_(efs[i], &layers[i].report);
         else {
             layers[i].report.need = 0;
@@ -325,7 +330,7 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
             cg_ef_keep_report_(efs[i], &layers[i].report);
         }
     }
-    return failed;
+    return s;
 }
 static void cg_ef_layers_memory_why_(cg_report *report, size_t need) {
     report->why = "mem is too small: cg_ef_layers_memory gives its bytes";

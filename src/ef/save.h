@@ -124,8 +124,8 @@ static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len
         warm != ef->warm_count)
         return CG_E_MISMATCH;
     if (marked && !ef->vector[2]) return CG_E_VERSION;
-    if (exact ? carry != (ef->carry ? ef->desc.carry : 0) : carry && (carry > n || first > n - (size_t)carry))
-        return CG_E_MISMATCH;
+    /* a carry may be longer than the rank's stripe, and reach beyond the vector */
+    if ((exact && carry != (ef->carry ? ef->desc.carry : 0)) || first > n) return CG_E_MISMATCH;
     floats = cg_add_sat_(carry, warm);
     for (int i = 0; i < 3; i++)
         if (ef->vector[i]) floats = cg_add_sat_(floats, n);

@@ -328,11 +328,10 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     const cg_ef_desc *d = &ef->desc;
     const float scale = cg_ef_scale_(d, &st->op);
     if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) && scale != ef->scale) {
-        cg_ef_scale_vector_(ef, 0, (float)((double)scale / (double)ef->scale));
-        if (d->kind == CG_EF_MOMENTUM) cg_ef_scale_vector_(ef, 1, (float)((double)scale / (double)ef->scale));
-        if (d->kind == CG_EF_VARIANCE)
-            cg_ef_scale_vector_(
-                ef, 1, (float)((double)scale * (double)scale / ((double)ef->scale * (double)ef->scale)));
+        const double change = (double)scale / (double)ef->scale; /* a state that was loaded may say anything above 0 */
+        cg_ef_scale_vector_(ef, 0, cg_saturate64_(change));
+        if (d->kind == CG_EF_MOMENTUM) cg_ef_scale_vector_(ef, 1, cg_saturate64_(change));
+        if (d->kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_saturate64_(change * change));
     }
     ef->scale = scale;
     ef->received_by = cg_ef_shift_rate_(d, &st->op);
