@@ -12,3 +12,4 @@ target decode 2000 "packets with changed fields and a right checksum, and sums o
 target exchange 5000 "exchanges with changed messages" -UCOMPGRAD_LINKED -DCOMPGRAD_STATIC
 target roundtrip 4000 "operators, there and back"
 target sketch 1500 "rows of calls on sketches, and of exchanges of them"
+target memory 2500 "rows of calls on states of error feedback, and of steps of ranks"

@@ -2,7 +2,7 @@
 longest=4096 private=
 case $piece in
 decode) longest=8192 ;;
-sketch) longest=192 ;;
+sketch | memory) longest=256 ;;
 exchange) longest=64 private="-UCOMPGRAD_LINKED -DCOMPGRAD_STATIC" ;;   # has the implementation in it
 esac
 mkdir "$tmp/corpus"                     # the target fills it with inputs to start from
