@@ -767,13 +767,14 @@ typedef struct group {
     cg_status status[RANKS_MOST][MOST_STEPS][LAYERS], agreed[RANKS_MOST];
     float *result[RANKS_MOST][LAYERS]; /* of the last step */
     double *sum[MOST_STEPS][LAYERS];   /* of what ranks have used */
+    double most[MOST_STEPS][LAYERS];   /* the largest of that of any rank */
     uint32_t route[LAYERS];            /* of the last step */
 } group;
 static state seats[RANKS_MOST][LAYERS];
 
 /* What a step of a rank has come to. before: the picture of its state. */
 static void rank_stepped(group *g, state *t, cg_status s, const cg_report *report, const float *grad,
-    const unsigned char *before, double *sum) {
+    const unsigned char *before, double *sum, double *most) {
     const int kept = cg_ef_stats_of(&t->ef).kept, tame = !(g->how & 8), received = keeps_received(&t->opt->desc);
     unsigned char *now = picture(&t->ef);
     MUST(report->rank >= -1 && report->rank < g->size && !t->ef.pending);
@@ -781,7 +782,10 @@ static void rank_stepped(group *g, state *t, cg_status s, const cg_report *repor
         MUST(kept && report->used && (t->broken || !tame || all_finite(grad, t->n)));
         MUST(cg_used_decode(t->side.support ? &t->side : NULL, report->used, report->used_len, 1.0f, 0.0f, t->sent,
                  t->n) == CG_OK);
-        for (size_t i = 0; i < t->n; i++) sum[i] += (double)t->sent[i];
+        for (size_t i = 0; i < t->n; i++) {
+            sum[i] += (double)t->sent[i];
+            if (size_of((double)t->sent[i]) > *most) *most = size_of((double)t->sent[i]);
+        }
         /* which indices there were is not looked for, nor how often 8 bits were rounded */
         t->known &= t->opt->desc.kind != CG_EF_MOMENTUM && !t->opt->desc.bytes && !received;
         book_step(t, t->sent, NULL, t->ef.steps);
@@ -853,7 +857,8 @@ static int rank_step(group *g, int rank, int step, const cg_transport *transport
         cg_ef_report(efs[i], &report);
         check_report(&report, (cg_status)layers[i].report.status, t->n);
         MUST((layers[i].report.status == CG_OK) == (layers[i].status == CG_OK));
-        rank_stepped(g, t, layers[i].status, &layers[i].report, layers[i].x, before[i], g->sum[step][i]);
+        rank_stepped(
+            g, t, layers[i].status, &layers[i].report, layers[i].x, before[i], g->sum[step][i], &g->most[step][i]);
         ok &= layers[i].status == CG_OK;
         g->status[rank][step][i] = layers[i].status;
         g->route[i] = layers[i].report.route;
@@ -896,9 +901,6 @@ static void check_ranks(const group *g, int mean) {
         const int adds_up = mean && !keeps_received(&first->opt->desc) &&
             (g->route[i] == CG_ROUTE_ALLGATHER || g->route[i] >= CG_ROUTE_MERGE);
         const int ok = g->status[0][last][i] == CG_OK;
-        double most = 0.0;
-        for (size_t j = 0; j < first->n; j++)
-            if (size_of(sum[j]) > most) most = size_of(sum[j]);
         for (int r = 0; r < g->size; r++) {
             const state *t = &seats[r][i];
             MUST(g->ended[r] == g->ended[0] && (g->status[r][last][i] == CG_OK) == ok);
@@ -907,7 +909,7 @@ static void check_ranks(const group *g, int mean) {
             if (t->ef.vector[2]) MUST(!memcmp(t->ef.vector[2], first->ef.vector[2], 4 * t->n));
         }
         for (size_t j = 0; ok && adds_up && j < first->n; j++)
-            MUST(size_of((double)g->result[0][i][j] * g->size - sum[j]) <= 1e-5 * most + 1e-30);
+            MUST(size_of((double)g->result[0][i][j] * g->size - sum[j]) <= 1e-5 * g->most[last][i] + 1e-30);
     }
 }
 static void call_ranks(fuzz_input *in, int which) {
