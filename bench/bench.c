@@ -993,7 +993,7 @@ static const row rows[] = { { "dense", BOTH, 0, 0.45f, 0, "memcpy", copy_encode,
     { "sidco:0.001", BOTH, 0.40f, 0, 0, "loop", sidco_encode, sparse_decode },
     { "wangni:0.01", BOTH, 0, 0, 0, "loop", wangni_encode, sparse_decode },
     { "chunked:4096:0.01", BOTH, 0, 0, 0, "quickselect", topk_encode, sparse_decode },
-    { "demo:0.1", BOTH, 0, 0, 0, "DCT by table", demo_encode, demo_decode },
+    { "demo_dct:0.1", BOTH, 0, 0, 0, "DCT by table", demo_encode, demo_decode },
 
     { "stc:0.01", BOTH, 0.40f, 0, 0, "quickselect", golomb_encode, golomb_decode },
     { "sbc:0.01", BOTH, 0, 0, 0, "quickselect", golomb_encode, golomb_decode },
