@@ -1181,7 +1181,8 @@ CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
     /* stmxcsr (%rax) and ldmxcsr (%rax) as bytes, as tcc does not know their names */
     __asm__ __volatile__(".byte 0x0f, 0xae, 0x18" : : "a"(&now) : "memory");
     env.saved = now;
-    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory");
+    /* loading it takes longer than all of this; the low six bits are flags of what has happened, which change nothing */
+    if ((now ^ clean) & 0xffc0) __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory");
 #elif defined(__aarch64__) && defined(__GNUC__)
     uint64_t now, clean = 0;
     __asm__ __volatile__("mrs %0, fpcr" : "=r"(now) : : "memory");
@@ -1201,8 +1202,9 @@ CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
 }
 CG_INLINE_ void cg_fenv_leave_(cg_fenv_ env) {
 #if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
-    uint32_t saved = (uint32_t)env.saved;
-    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&saved) : "memory");
+    uint32_t now = 0, saved = (uint32_t)env.saved;
+    __asm__ __volatile__(".byte 0x0f, 0xae, 0x18" : : "a"(&now) : "memory");
+    if (now != saved) __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&saved) : "memory");
 #elif defined(__aarch64__) && defined(__GNUC__)
     if (env.saved) __asm__ __volatile__("msr fpcr, %0" : : "r"(env.saved) : "memory");
 #elif defined(__s390x__) && defined(__GNUC__)
@@ -7404,24 +7406,18 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
     return CG_OK;
 }
 
-/* Work space of the encoder of a matrix operator. */
-static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
-    const size_t rows = op->transform.size, cols = (size_t)op->transform.value;
-    return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_bytes_(rows, cols, op->transform.arg)
-                                                    : cg_atomo_work_bytes_(rows, cols);
-}
-
 /* src/core/stages.h */
-/* stages: the table of all stages but the codes, and the checks of stages and operators
+/* stages: what a row of the table of stages holds, and the checks of stages and operators
 
-   Offers   the slots, the table with its lookup, names of codes, cg_op_check_, cg_op_check_new_ and
-            cg_op_only_old_, predicates about operators
-   Needs    base
+   Offers   slots, traits, cg_stage_row_, the lookup of rows, cg_op_traits_, cg_op_check_,
+            cg_op_check_new_ and cg_op_only_old_
+   Needs    base; the table itself is in core/rows.h, behind the functions that its rows name
    Touches  nothing but its arguments
-   Other headers may use: cg_is_user_codec_, cg_op_check_
-   A row of the table names a stage, its parameters and their ranges; parsing, printing and every check read it.
-   cg_op_check_ is the only judge of operators: those of the caller and those in packet headers pass it before any
-   other function of the implementation sees them. cg_op_check_new_ refuses a caller what only old packets may have. */
+   Other headers may use: cg_op_check_, cg_op_traits_
+   A row says everything of a stage: its text, its parameters and their ranges, its traits and its functions. Parsing,
+   printing, checking, planning and encoding read it. cg_op_check_ is the only judge of operators: those of the caller
+   and those in packet headers pass it before any other function of the implementation sees them. cg_op_check_new_ refuses a
+   caller what only old packets may have. */
 
 enum {
     CG_SLOT_SAMPLE_,
@@ -7433,96 +7429,54 @@ enum {
     CG_SLOT_COUNT_
 };
 
+/* What stages are like, whatever their parameters. The traits of an operator are those of all its stages (cg_op_traits_):
+   where code depends on a stage it asks for a trait, so that a new stage is a row and nothing else. */
+enum {
+    CG_IS_PER_RANK_ = 1 << 0, /* sample: every rank keeps other values, so that packets of ranks do not add up */
+    CG_SAMPLES_RATIO_ =
+        1 << 1, /* sample: stage.value is the fraction to keep, or cg_op.k values are, if no selection takes k */
+    CG_IS_MATRIX_ = 1 << 2, /* transform: x is a matrix, and two factors take its place */
+    CG_IS_LINEAR_MATRIX_ =
+        1 << 3,                 /* transform: ranks can find factors of the sum of their matrices together (PowerSGD) */
+    CG_IS_ROTATION_ = 1 << 4,   /* transform: values come out about normally distributed */
+    CG_IS_SELECTION_ = 1 << 5,  /* every selection */
+    CG_TAKES_K_ = 1 << 6,       /* selection: cg_op.k replaces its ratio */
+    CG_HAS_RATIO_ = 1 << 7,     /* selection: stage.value is the fraction to keep, which a warm-up may change */
+    CG_KEEPS_EXACTLY_ = 1 << 8, /* selection: keeps just as many values as max_selected says */
+    CG_KEEPS_ABOUT_ = 1 << 9,   /* selection: keeps about the fraction that it was given */
+    CG_KEEPS_LARGEST_ = 1 << 10,     /* selection: of the whole vector; info.threshold is the smallest that was kept */
+    CG_TAKES_PRODUCER_ = 1 << 25,    /* selection: can make x while it reads it (cg_producer_) */
+    CG_KEEPS_ONE_SIDE_ = 1 << 11,    /* selection: values of one sign */
+    CG_KEEPS_BLOCKS_ = 1 << 12,      /* selection: one index stands for stage.size values */
+    CG_NEEDS_AUX_ = 1 << 13,         /* selection: reads cg_extra.aux */
+    CG_NEEDS_SUPPORT_ = 1 << 14,     /* selection: takes the indices of cg_extra.support, and sends none */
+    CG_IS_USER_CODEC_ = 1 << 15,     /* quantizer: a cg_codec of the caller's */
+    CG_IS_F32_ = 1 << 16,            /* quantizer: values are sent as they are */
+    CG_IS_SIGN_ = 1 << 17,           /* quantizer: a sign without a scale, which can be voted on */
+    CG_HAS_GRID_ = 1 << 18,          /* quantizer: symbols are levels around zero, which add as integers */
+    CG_SCALE_IS_STEP_ = 1 << 23,     /* quantizer with levels: the scale is one level, not the largest */
+    CG_ROUNDS_TO_NEAREST_ = 1 << 24, /* quantizer with levels: never at random */
+    CG_OWNS_SCALES_ = 1 << 19,       /* quantizer: cg_extra.scale cannot take the place of its scales */
+    CG_CODES_EXPONENTS_ = 1 << 20,   /* quantizer: stores floats whose exponents huffman can code */
+    CG_WANTS_ROTATION_ = 1 << 21,    /* quantizer: stands only behind a rotation, whose blocks are its buckets */
+    CG_IS_BIASED_ = 1 << 22          /* the mean of what is decoded differs from x, whatever the flags */
+};
 typedef struct cg_stage_row_ {
     uint8_t slot, id;
+    const char *name;          /* as text, a stage is name:arg:size:value:flag */
+    const char *params;        /* for messages: name=example of each parameter, in the order of the text */
+    const char *warning;       /* what a report says of the stage without error feedback, if it is biased; or NULL */
+    const char *flag_names[2]; /* of the flags 1 and 2; "": there is no such flag */
+    uint8_t biasing_flags;     /* those with which the mean of what is decoded differs from x */
+    uint32_t traits;
     /* ranges of the three parameters; where an upper end is 0, the stage has no such parameter */
     uint16_t arg_lo, arg_hi;
     uint32_t size_lo, size_hi;
     uint32_t size_default; /* text may leave the size out if this is in its range */
     float value_lo, value_hi;
     uint8_t value_lo_exclusive; /* 1: value_lo itself is too small */
-    uint8_t allowed_flags;      /* which CG_FLAG_* may be set */
-    const char *name;           /* as text, a stage is name:arg:size:value:flag */
-    const char *flag_names[2];  /* of the flags 1 and 2 */
-    const char *params;         /* for messages: name=example of each parameter, in the order of the text */
 } cg_stage_row_;
-
-#define CG_ANY_SIZE_ 0xffffffffu
-/* ranges of stage.value: value_lo, value_hi, value_lo_exclusive */
-#define CG_RANGE_RATIO_ 0.0f, 1.0f, 1
-#define CG_RANGE_NONNEGATIVE_ 0.0f, CG_FLT_MAX_, 0
-#define CG_RANGE_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
-#define CG_RANGE_NONE_ 0.0f, 0.0f, 0
-static const cg_stage_row_ cg_stage_rows_[] = {
-    { CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, CG_FLAG_UNSCALED, "randk", { "unscaled", "" },
-        "ratio=0.01" },
-    { CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_UNSCALED, "permk",
-        { "unscaled", "" }, "workers=8" },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, 1, 3, 0, 0, 0, CG_RANGE_NONE_, 0, "rotate", { "", "" }, "rounds=3" },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "dct", { "", "" }, "" },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_LOWRANK, 1, 64, 1, CG_ANY_SIZE_, 0, 1.0f, 16777216.0f, 0, 0, "lowrank",
-        { "", "" }, "rank=4:rows=512:cols=256" },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ATOMO, 1, 64, 1, CG_ANY_SIZE_, 0, 1.0f, 16777216.0f, 0, 0, "atomo", { "", "" },
-        "budget=4:rows=512:cols=256" },
-    { CG_SLOT_SELECT_, CG_SELECT_TOPK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "topk", { "", "" }, "ratio=0.01" },
-    { CG_SLOT_SELECT_, CG_SELECT_THRESHOLD, 0, 0, 0, 0, 0, CG_RANGE_NONNEGATIVE_, 0, "threshold", { "", "" },
-        "magnitude=0.001" },
-    { CG_SLOT_SELECT_, CG_SELECT_DGC, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "dgc", { "", "" }, "ratio=0.01" },
-    { CG_SLOT_SELECT_, CG_SELECT_MSTOPK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "mstopk", { "", "" }, "ratio=0.01" },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDCO, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "sidco", { "", "" }, "ratio=0.01" },
-    { CG_SLOT_SELECT_, CG_SELECT_WANGNI, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "wangni", { "", "" }, "ratio=0.01" },
-    { CG_SLOT_SELECT_, CG_SELECT_WANGNIVAR, 0, 0, 0, 0, 0, CG_RANGE_POSITIVE_, 0, "wangnivar", { "", "" },
-        "epsilon=0.5" },
-    { CG_SLOT_SELECT_, CG_SELECT_BINS, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "bins", { "", "" }, "bin=50" },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDES, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "sides", { "", "" }, "ratio=0.01" },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDE, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "side", { "", "" }, "ratio=0.01" },
-    { CG_SLOT_SELECT_, CG_SELECT_CHUNKED, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_RATIO_, 0, "chunked", { "", "" },
-        "chunk=64:ratio=0.1" },
-    { CG_SLOT_SELECT_, CG_SELECT_BLOCKS, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "blocks", { "", "" },
-        "block=256" },
-    { CG_SLOT_SELECT_, CG_SELECT_GIVEN, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "given", { "", "" }, "support=0" },
-    { CG_SLOT_SELECT_, CG_SELECT_VARIANCE, 0, 0, 0, 0, 0, CG_RANGE_NONNEGATIVE_, 0, "variance", { "", "" }, "alpha=1" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_F16, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "f16", { "", "" }, "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_BF16, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "bf16", { "", "" }, "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "sign", { "", "" }, "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "efsign", { "", "" }, "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ABSMAX, 1, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST, "absmax",
-        { "nearest", "" }, "bits=4:bucket=512" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MINMAX, 1, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_NORM,
-        "minmax", { "nearest", "norm" }, "bits=4:bucket=512" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TERNGRAD, 0, 0, 0, 0, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_CLIP,
-        "terngrad", { "nearest", "clip" }, "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LEVELS, 1, 127, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_MAX,
-        "levels", { "nearest", "max" }, "levels=4:bucket=512" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_FLEXPOINT, 2, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flexpoint", { "", "" },
-        "bits=8:bucket=512" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_FLEX16, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flex16", { "", "" },
-        "bucket=512" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TRITS, 0, 0, 0, 0, 0, 1.0f, 1.99999988f, 0, 0, "trits", { "", "" },
-        "multiplier=1" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STROM, 0, 0, 0, 0, 0, CG_RANGE_POSITIVE_, 0, "strom", { "", "" }, "tau=0.001" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ONEBIT, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "onebit", { "", "" },
-        "column=1024" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MEAN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mean", { "", "" }, "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NATURAL, 0, 0, 0, 0, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST, "natural",
-        { "nearest", "" }, "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DITHER, 2, 8, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_MAX,
-        "dither", { "nearest", "max" }, "bits=4:bucket=512" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DYNAMIC8, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "dynamic8", { "", "" },
-        "bucket=256" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E4M3, 0, 0, 1, CG_ANY_SIZE_, 512, CG_RANGE_NONE_, 0, "e4m3", { "", "" },
-        "bucket=512" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E5M2, 0, 0, 1, CG_ANY_SIZE_, 512, CG_RANGE_NONE_, 0, "e5m2", { "", "" },
-        "bucket=512" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXFP4, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxfp4", { "", "" }, "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE4M3, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxe4m3", { "", "" }, "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE5M2, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxe5m2", { "", "" }, "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NF4, 0, 0, 1, CG_ANY_SIZE_, 64, CG_RANGE_NONE_, 0, "nf4", { "", "" },
-        "bucket=64" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, 0, 0, 0, 0, 0, 1.0f, 4.0f, 0, 0, "lloyd", { "", "" }, "bits=2" },
-};
-#define CG_STAGE_ROWS_ (sizeof cg_stage_rows_ / sizeof cg_stage_rows_[0])
-
+#define CG_SIZE_MAX_ 0xffffffffu /* of stage.size */
 /* The code slot holds two codes: its id is the code of the indices, its arg the code of the values. */
 static const char *const cg_index_code_names_[] = { "", "eliasfano", "bitmap", "golomb" };
 static const char *const cg_value_code_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
@@ -7538,29 +7492,21 @@ static const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
     return slots[slot];
 }
 static cg_stage *cg_op_stage_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_op_stage_const_(op, slot); }
-/* The row of a stage, or NULL: empty stages, codes and user codecs have none. */
 static int cg_same_text_(const char *a, const char *b) {
     while (*a && *a == *b) a++, b++;
     return *a == *b;
 }
-static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, unsigned id) {
-    for (size_t i = 0; i < CG_STAGE_ROWS_; i++)
-        if (cg_stage_rows_[i].slot == slot && cg_stage_rows_[i].id == id) return &cg_stage_rows_[i];
-    return NULL;
-}
+/* Row number `id` of a slot, from 0, the empty stage, on; NULL: there are no more (or the slot is that of codes). */
+static const cg_stage_row_ *cg_row_at_(unsigned slot, unsigned id); /* in core/rows.h, as those below */
+/* The row of a stage that cg_stage_check_ accepts; the row of the empty stage for one that this build does not know. */
+static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, const cg_stage *s);
+/* All traits of the stages of an operator; of any, but stages that this build does not know have none. */
+static uint32_t cg_op_traits_(const cg_op *op);
+static int cg_has_(const cg_op *op, uint32_t traits) { return (cg_op_traits_(op) & traits) != 0; }
 /* s is a quantize stage. */
 static int cg_is_user_codec_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
 static int cg_stage_is_empty_(const cg_stage *s) {
     return !s->id && !s->flags && !s->arg && !s->size && !cg_as_bits_(s->value);
-}
-static int cg_is_matrix_op_(const cg_op *op) {
-    return op->transform.id == CG_TRANSFORM_LOWRANK || op->transform.id == CG_TRANSFORM_ATOMO;
-}
-
-/* Does the selection keep exactly k values, known beforehand from the ratio or cg_op.k? Then cg_op.k belongs to it,
-   else to the random sample. */
-static int cg_has_fixed_k_(const cg_op *op) {
-    return op->select.id == CG_SELECT_TOPK || op->select.id == CG_SELECT_MSTOPK;
 }
 static int cg_value_code_fits_(const cg_op *op); /* in quantize/rows.h */
 
@@ -7576,8 +7522,9 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     if (s->id == 0) return CG_E_ARG;
     if (slot == CG_SLOT_QUANTIZE_ && cg_is_user_codec_(s))
         return s->flags || !cg_is_finite_(s->value) ? CG_E_ARG : CG_OK;
-    row = cg_stage_row_of_(slot, s->id);
-    if (!row || (s->flags & ~row->allowed_flags)) return CG_E_VERSION;
+    row = cg_row_at_(slot, s->id);
+    if (!row || s->flags & ~(unsigned)((row->flag_names[0][0] != 0) | (row->flag_names[1][0] != 0) << 1))
+        return CG_E_VERSION;
     if (row->arg_hi ? s->arg < row->arg_lo || s->arg > row->arg_hi : s->arg != 0) return CG_E_ARG;
     if (row->size_hi ? s->size < row->size_lo : s->size != 0) return CG_E_ARG;
     if (row->value_hi == 0.0f) return cg_as_bits_(s->value) ? CG_E_ARG : CG_OK;
@@ -7589,39 +7536,42 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
 /* A sentence why stages that are each good do not go together, and the slot of the one that does not fit; NULL: they do
    go together. */
 static const char *cg_op_conflict_(const cg_op *op, unsigned *slot) {
-    const int is_given = op->select.id == CG_SELECT_GIVEN;
+    const uint32_t traits = cg_op_traits_(op);
     *slot = CG_SLOT_CODE_;
-    if (op->code.id && (!op->select.id || is_given))
+    if (op->code.id && (!(traits & CG_IS_SELECTION_) || traits & CG_NEEDS_SUPPORT_))
         return "a code for indices needs a selection that sends indices before it, as in 'topk:0.01|golomb'";
     if (op->code.arg && !cg_value_code_fits_(op)) {
         if (op->code.arg == CG_CODE_QUARTIC - CG_CODE_PACKED)
             return "quartic needs a quantizer of three levels before it (terngrad, trits, strom, absmax:2, flexpoint:2 "
                    "or levels:1), as in 'terngrad|quartic'";
-        if (!op->quantize.id || op->quantize.id == CG_QUANTIZE_BF16)
+        if (traits & CG_CODES_EXPONENTS_)
             return "f32 and bf16 values take no code but huffman; other codes need a quantizer with levels before "
                    "them, as in 'absmax:4:512|omega'";
         return "the values of this quantizer have no code; those of absmax, minmax, levels and terngrad do, as in "
                "'absmax:4:512|huffman'";
     }
     *slot = CG_SLOT_TRANSFORM_;
-    if (cg_is_matrix_op_(op) && (op->sample.id || op->select.id || op->quantize.id || op->code.arg))
-        return "lowrank and atomo are complete operators: no other stage goes with them";
-    if (cg_is_matrix_op_(op) && op->transform.value != (float)(uint32_t)op->transform.value)
-        return "cols must be a whole number";
+    if (traits & CG_IS_MATRIX_) {
+        if (op->sample.id || op->select.id || op->quantize.id || op->code.arg)
+            return "lowrank and atomo are complete operators: no other stage goes with them";
+        if (op->transform.value != (float)(uint32_t)op->transform.value) return "cols must be a whole number";
+    }
     *slot = CG_SLOT_SELECT_;
-    if (is_given && (op->sample.id || op->transform.id))
-        return "given takes neither a sample nor a transform: indices of a support are those of x itself";
-    if ((op->select.id == CG_SELECT_BINS || op->select.id == CG_SELECT_VARIANCE) && (op->sample.id || op->transform.id))
-        return "bins and variance take neither a sample nor a transform: cg_extra.aux belongs to x itself";
+    if (op->sample.id || op->transform.id) {
+        if (traits & CG_NEEDS_SUPPORT_)
+            return "given takes neither a sample nor a transform: indices of a support are those of x itself";
+        if (traits & CG_NEEDS_AUX_)
+            return "bins and variance take neither a sample nor a transform: cg_extra.aux belongs to x itself";
+    }
     *slot = CG_SLOT_QUANTIZE_;
-    if (op->quantize.id == CG_QUANTIZE_LLOYD) { /* buckets are the rotation's blocks; bits in steps of 1/32 */
+    if (traits & CG_WANTS_ROTATION_) { /* buckets are the rotation's blocks; bits in steps of 1/32 */
         const float steps = op->quantize.value * 32.0f;
-        if (op->transform.id != CG_TRANSFORM_ROTATE || op->select.id)
+        if (!(traits & CG_IS_ROTATION_) || op->select.id)
             return "lloyd needs rotate before it and takes no selection, as in 'rotate:3|lloyd:2'";
         if (steps != (float)(int)steps) return "bits of lloyd go in steps of 1/32, as in 'rotate:3|lloyd:2.5'";
     }
     /* a count that no stage takes */
-    if (op->k && !cg_has_fixed_k_(op) && op->sample.id != CG_SAMPLE_RANDK)
+    if (op->k && !(traits & (CG_TAKES_K_ | CG_SAMPLES_RATIO_)))
         return "k needs topk, mstopk or randk, as in 'topk:k=100'";
     return NULL;
 }
@@ -7646,13 +7596,13 @@ static const char *cg_op_only_old_(const cg_op *op) {
 /* An operator that the caller wants to use. */
 static cg_status cg_op_check_new_(const cg_op *op) { return cg_op_only_old_(op) ? CG_E_ARG : cg_op_check_(op); }
 
-/* src/core/shape.h */
-/* shape: how many values each slot of an operator leaves
+/* src/core/plan.h */
+/* plan: how many values each slot of an operator leaves of n, resolved once and passed on
 
-   Offers   cg_sampled_n_, cg_transformed_n_, cg_max_selected_, cg_values_per_index_, cg_shape_of_, sizes of matrices
+   Offers   cg_plan_, cg_plan_of_, cg_k_from_ratio_, sizes of matrices, and how many values a stage leaves
    Needs    base, random, stages, the clamp of r from lowrank
    Touches  nothing
-   Other headers may use: cg_shape_, cg_shape_of_
+   Other headers may use: cg_plan_, cg_plan_of_
    The vector has n values, sampled_n after the sample, transformed_n after the transform, and at most max_selected
    after the selection. All operators here have passed cg_op_check_. */
 
@@ -7672,84 +7622,90 @@ static uint64_t cg_k_from_ratio_(float ratio, uint64_t fixed_k, uint64_t n) {
     k = fixed_k ? fixed_k : exact_k >= (double)n ? n : (uint64_t)exact_k;
     return n == 0 ? 0 : k < 1 ? 1 : k > n ? n : k;
 }
-/* How many of n values the sample leaves. PermK leaves one more to some ranks: tag NULL gives the maximum over all. */
-static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag) {
-    if (op->sample.id == CG_SAMPLE_PERMK) { /* one of each group of `size`, and perhaps one of the short last group */
-        uint64_t groups = n / op->sample.size, remainder = n % op->sample.size;
-        return groups +
-            (remainder &&
-                (!tag || cg_permk_index_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < remainder));
-    }
-    if (!op->sample.id) return n;
-    return cg_k_from_ratio_(op->sample.value, cg_has_fixed_k_(op) ? 0 : op->k, n);
-}
 /* v up to a multiple of `to`; CG_TOO_LARGE_ if that overflows. */
 static uint64_t cg_round_up_(uint64_t v, uint64_t to) { return cg_mul_sat_(v / to + (v % to != 0), to); }
-/* How many values the transform makes of sampled_n: whole blocks, or the two factors; CG_TOO_LARGE_ on overflow. */
-static uint64_t cg_transformed_n_(const cg_op *op, uint64_t sampled_n) {
-    switch (op->transform.id) {
-    case CG_TRANSFORM_ROTATE: return cg_round_up_(sampled_n, CG_ROTATE_BLOCK_);
-    case CG_TRANSFORM_DCT: return cg_round_up_(sampled_n, CG_DCT_BLOCK_);
-    case CG_TRANSFORM_LOWRANK:
-    case CG_TRANSFORM_ATOMO:
-        return cg_mul_sat_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_r_(op));
-    default: return sampled_n;
-    }
+
+/* The functions of samples: how many of n values are left. tag NULL: the maximum over all ranks. */
+static uint64_t cg_sampled_all_(const cg_op *op, uint64_t n, const cg_tag *tag) {
+    (void)op;
+    (void)tag;
+    return n;
 }
+static uint64_t cg_sampled_randk_(const cg_op *op, uint64_t n, const cg_tag *tag) {
+    (void)tag;
+    return cg_k_from_ratio_(op->sample.value, cg_has_(op, CG_TAKES_K_) ? 0 : op->k, n);
+}
+/* One of each group of `size`, and perhaps one of the short last group. */
+static uint64_t cg_sampled_permk_(const cg_op *op, uint64_t n, const cg_tag *tag) {
+    const uint64_t groups = n / op->sample.size, remainder = n % op->sample.size;
+    return groups +
+        (remainder && (!tag || cg_permk_index_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < remainder));
+}
+/* The functions of transforms: how many values they make of sampled_n; CG_TOO_LARGE_ on overflow. */
+static uint64_t cg_transformed_same_(const cg_op *op, uint64_t sampled_n) {
+    (void)op;
+    return sampled_n;
+}
+static uint64_t cg_transformed_rotate_(const cg_op *op, uint64_t sampled_n) {
+    (void)op;
+    return cg_round_up_(sampled_n, CG_ROTATE_BLOCK_);
+}
+static uint64_t cg_transformed_dct_(const cg_op *op, uint64_t sampled_n) {
+    (void)op;
+    return cg_round_up_(sampled_n, CG_DCT_BLOCK_);
+}
+static uint64_t cg_transformed_matrix_(const cg_op *op, uint64_t sampled_n) { /* the two factors */
+    (void)sampled_n;
+    return cg_mul_sat_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_r_(op));
+}
+/* The functions of selections: how many of n values are kept at most. */
+static uint64_t cg_selected_all_(const cg_op *op, uint64_t n) {
+    (void)op;
+    return n;
+}
+static uint64_t cg_selected_k_(const cg_op *op, uint64_t n) {
+    return cg_k_from_ratio_(op->select.value, cg_has_(op, CG_TAKES_K_) ? op->k : 0, n);
+}
+static uint64_t cg_selected_estimate_(const cg_op *op, uint64_t n) { /* 1.3 k */
+    const uint64_t k = cg_k_from_ratio_(op->select.value, 0, n), more = k + k / 10 * 3 + k % 10 * 3 / 10;
+    return more < n ? more : n;
+}
+static uint64_t cg_selected_chunked_(const cg_op *op, uint64_t n) {
+    const uint64_t chunk = op->select.size;
+    return n / chunk * cg_k_from_ratio_(op->select.value, 0, chunk) + cg_k_from_ratio_(op->select.value, 0, n % chunk);
+}
+
+/* What follows from an operator and n. */
+typedef struct cg_plan_ {
+    uint32_t traits;
+    uint64_t n, sampled_n, transformed_n;
+    uint64_t max_selected;     /* just so many if CG_KEEPS_EXACTLY_ */
+    uint64_t values_per_index; /* 1, but the block size where one index selects a whole block */
+    uint64_t universe;         /* indices are below it */
+} cg_plan_;
 /* 0: an operator on matrices whose rows times columns are not n. */
 static int cg_matrix_shape_fits_(const cg_op *op, uint64_t n) {
-    return !cg_is_matrix_op_(op) || (uint64_t)op->transform.size * (uint64_t)op->transform.value == n;
-}
-/* How many of transformed_n values the selection keeps at most; just so many if cg_has_fixed_k_, or chunked. */
-static uint64_t cg_max_selected_(const cg_op *op, uint64_t transformed_n) {
-    uint64_t chunk = op->select.size, k;
-    switch (op->select.id) {
-    case CG_SELECT_TOPK:
-    case CG_SELECT_MSTOPK: return cg_k_from_ratio_(op->select.value, op->k, transformed_n);
-    case CG_SELECT_SIDE: return cg_k_from_ratio_(op->select.value, 0, transformed_n);
-    case CG_SELECT_DGC:
-    case CG_SELECT_SIDCO:
-        k = cg_k_from_ratio_(op->select.value, 0, transformed_n);
-        return k + k / 10 * 3 + k % 10 * 3 / 10 < transformed_n ? k + k / 10 * 3 + k % 10 * 3 / 10 : transformed_n;
-    case CG_SELECT_CHUNKED:
-        return transformed_n / chunk * cg_k_from_ratio_(op->select.value, 0, chunk) +
-            cg_k_from_ratio_(op->select.value, 0, transformed_n % chunk);
-    default: return transformed_n;
-    }
-}
-/* 1, but the block size where one index selects a whole block. */
-static uint64_t cg_values_per_index_(const cg_op *op) {
-    return op->select.id == CG_SELECT_BLOCKS ? op->select.size : 1;
+    return !cg_has_(op, CG_IS_MATRIX_) || (uint64_t)op->transform.size * (uint64_t)op->transform.value == n;
 }
 /* Indices for so many values, which are whole blocks but for the last. */
-static uint64_t cg_index_count_(const cg_op *op, uint64_t values) {
-    uint64_t per_index = cg_values_per_index_(op);
-    return values / per_index + (values % per_index != 0);
+CG_INLINE_ uint64_t cg_index_count_(const cg_plan_ *plan, uint64_t values) {
+    return plan->values_per_index == 1 ? values
+                                       : values / plan->values_per_index + (values % plan->values_per_index != 0);
 }
-
-/* All of it at once. */
-typedef struct cg_shape_ {
-    uint64_t sampled_n, transformed_n; /* of the rank whose sample leaves most */
-    uint64_t max_selected, values_per_index;
-    int is_matrix;
-    size_t rows, cols; /* of the matrix; 0 for other operators, and so is r */
-    unsigned r;        /* columns of the left factor */
-} cg_shape_;
-
-CG_OFFERED_ cg_shape_ cg_shape_of_(const cg_op *op, uint64_t n) {
-    cg_shape_ s;
-    memset(&s, 0, sizeof s);
-    s.sampled_n = cg_sampled_n_(op, n, NULL);
-    s.transformed_n = cg_transformed_n_(op, s.sampled_n);
-    s.max_selected = cg_max_selected_(op, s.transformed_n);
-    s.values_per_index = cg_values_per_index_(op);
-    s.is_matrix = cg_is_matrix_op_(op);
-    if (s.is_matrix) {
-        s.rows = cg_matrix_rows_(op);
-        s.cols = cg_matrix_cols_(op);
-        s.r = cg_matrix_r_(op);
-    }
-    return s;
+/* Does a packet have indices of its own? */
+static int cg_has_indices_(const cg_plan_ *plan) {
+    return (plan->traits & (CG_IS_SELECTION_ | CG_NEEDS_SUPPORT_)) == CG_IS_SELECTION_;
+}
+/* How many of n values the sample leaves. */
+static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag); /* in core/rows.h, as those below */
+/* Sets all but n and sampled_n, which are set. */
+static void cg_plan_resume_(cg_plan_ *plan, const cg_op *op);
+/* tag: of the rank whose plan this is; NULL: of the rank whose sample leaves most. */
+static void cg_plan_set_(cg_plan_ *plan, const cg_op *op, uint64_t n, const cg_tag *tag);
+CG_OFFERED_ cg_plan_ cg_plan_of_(const cg_op *op, uint64_t n) {
+    cg_plan_ plan;
+    cg_plan_set_(&plan, op, n, NULL);
+    return plan;
 }
 
 /* src/core/presets.h */
@@ -7887,8 +7843,8 @@ CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value) {
 /* op with a flag of its stage in `slot`, by the name that the stage's row has for it; invalid if it has none. */
 static cg_op cg_op_flagged_(cg_op op, unsigned slot, const char *name) {
     cg_stage *s = cg_op_stage_(&op, slot);
-    const cg_stage_row_ *row = cg_stage_row_of_(slot, s->id);
-    for (unsigned f = 0; row && f < 2; f++) {
+    const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
+    for (unsigned f = 0; f < 2; f++) {
         if (!cg_same_text_(row->flag_names[f], name)) continue;
         s->flags = (uint8_t)(s->flags | 1u << f);
         return op;
@@ -7911,7 +7867,7 @@ CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
 
 CG_API_ cg_op cg_then(cg_op first, cg_op second) {
     const uint64_t k = first.k | second.k;
-    const int is_of_selection = first.k ? cg_has_fixed_k_(&first) : cg_has_fixed_k_(&second);
+    const int is_of_selection = cg_has_(first.k ? &first : &second, CG_TAKES_K_);
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         cg_stage *a = cg_op_stage_(&first, slot);
         const cg_stage *b = cg_op_stage_const_(&second, slot);
@@ -7926,7 +7882,7 @@ CG_API_ cg_op cg_then(cg_op first, cg_op second) {
         if (b->id) *a = *b;
     }
     /* two counts, or one that would pass from the sample to the selection or back */
-    if ((first.k && second.k) || (k && is_of_selection != cg_has_fixed_k_(&first))) return cg_op_invalid_();
+    if ((first.k && second.k) || (k && is_of_selection != cg_has_(&first, CG_TAKES_K_))) return cg_op_invalid_();
     first.k = k;
     first.reserved |= second.reserved;
     return first;
@@ -8020,8 +7976,8 @@ static void cg_text_float_(cg_text_ *t, float f) {
 /* The stage in that slot, which is not empty. */
 static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
     const cg_stage *s = cg_op_stage_const_(op, slot);
-    const cg_stage_row_ *row = cg_stage_row_of_(slot, s->id);
-    int has_count = op->k && slot == (cg_has_fixed_k_(op) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
+    const cg_stage_row_ *row = cg_row_at_(slot, s->id);
+    int has_count = op->k && slot == (cg_has_(op, CG_TAKES_K_) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
     if (slot == CG_SLOT_CODE_) {
         cg_text_str_(t, cg_index_code_names_[s->id]);
         if (s->id && s->arg) cg_text_char_(t, '|');
@@ -8219,14 +8175,18 @@ static const cg_preset_row_ cg_preset_rows_[] = {
 #define CG_PRESET_ROWS_ (sizeof cg_preset_rows_ / sizeof cg_preset_rows_[0])
 #define CG_USER_PARAMS_ "id=128:arg=0:size=0:value=0"
 
+/* The row of the stage number *i of all slots; NULL behind the last, and *i is then how far behind. */
+static const cg_stage_row_ *cg_row_number_(size_t *i) {
+    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
+        for (unsigned id = 1; cg_row_at_(slot, id); id++)
+            if ((*i)-- == 0) return cg_row_at_(slot, id);
+    return NULL;
+}
 /* The i-th of all names that a stage can have, with its parameters; NULL behind the last. */
 static const char *cg_stage_name_(size_t i, const char **params) {
-    *params = "";
-    if (i < CG_STAGE_ROWS_) {
-        *params = cg_stage_rows_[i].params;
-        return cg_stage_rows_[i].name;
-    }
-    i -= CG_STAGE_ROWS_;
+    const cg_stage_row_ *row = cg_row_number_(&i);
+    *params = row ? row->params : "";
+    if (row) return row->name;
     if (i < CG_PRESET_ROWS_) {
         *params = cg_preset_rows_[i].params;
         return cg_preset_rows_[i].name;
@@ -8472,7 +8432,7 @@ static cg_param_ cg_param_of_(const cg_preset_row_ *row, const char *name, char 
     cg_param_ p = cg_param_make_(row->name, row->params, name, 1.0, 8.0); /* b: bits */
     switch (range) {
     case 'l': p.hi = 127.0; break;                /* levels */
-    case 's': p.hi = (double)CG_ANY_SIZE_; break; /* values in a bucket or bin */
+    case 's': p.hi = (double)CG_SIZE_MAX_; break; /* values in a bucket or bin */
     case 'm': p.hi = (double)1.99999988f; break;  /* multiplier */
     case 'r': p.hi = 1.0; break;                  /* ratio */
     case 'e': p.hi = 4.0; break;                  /* bits of eden */
@@ -8504,7 +8464,7 @@ static int cg_parse_preset_(cg_parser_ *s, size_t which, cg_op *op) {
 }
 /* What follows "user". */
 static int cg_parse_user_(cg_parser_ *s, cg_op *op) {
-    static const double hi[4] = { 255.0, 65535.0, (double)CG_ANY_SIZE_, (double)CG_FLT_MAX_ };
+    static const double hi[4] = { 255.0, 65535.0, (double)CG_SIZE_MAX_, (double)CG_FLT_MAX_ };
     const char *name = CG_USER_PARAMS_;
     double a[4];
     for (int i = 0; i < 4; i++, name = cg_params_skip_(name)) {
@@ -8528,8 +8488,7 @@ static int cg_parse_ratio_(cg_parser_ *s, const cg_stage_row_ *row, const cg_par
         s->p = before;
         return cg_parse_param_(s, p, ratio);
     }
-    cg_op_stage_(op, row->slot)->id = row->id;
-    if (!cg_has_fixed_k_(op) && op->sample.id != CG_SAMPLE_RANDK)
+    if (!(row->traits & (CG_TAKES_K_ | CG_SAMPLES_RATIO_)))
         return cg_why_param_(s, w, " is a count, which only topk, mstopk and randk take; give the ", p);
     s->p = w.p + 2;
     if (!cg_parse_number_(s, &k, &count, &d)) return 0;
@@ -8623,8 +8582,9 @@ static int cg_parse_row_(cg_parser_ *s, const cg_stage_row_ *row, cg_op *op) {
 static int cg_parse_stage_(cg_parser_ *s, cg_word_ w, cg_op *op) {
     *op = cg_dense();
     s->p = w.p + w.len;
-    for (size_t i = 0; i < CG_STAGE_ROWS_; i++)
-        if (cg_word_is_(w, cg_stage_rows_[i].name)) return cg_parse_row_(s, &cg_stage_rows_[i], op);
+    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
+        for (unsigned id = 1; cg_row_at_(slot, id); id++)
+            if (cg_word_is_(w, cg_row_at_(slot, id)->name)) return cg_parse_row_(s, cg_row_at_(slot, id), op);
     for (size_t i = 0; i < CG_PRESET_ROWS_; i++)
         if (cg_word_is_(w, cg_preset_rows_[i].name)) return cg_parse_preset_(s, i, op);
     for (unsigned i = 1; i < CG_INDEX_CODE_COUNT_; i++)
@@ -8672,7 +8632,7 @@ static int cg_stage_fits_in_(cg_parser_ *s, const cg_stages_read_ *read, cg_word
         return 0;
     }
     if (read->op.k && one->k) return cg_why_(s, w.p, "k stands twice: give this stage a ratio, as in 'topk:0.01'");
-    if ((read->op.k || one->k) && read->op.sample.id && cg_has_fixed_k_(one) && !one->k)
+    if ((read->op.k || one->k) && read->op.sample.id && cg_has_(one, CG_TAKES_K_) && !one->k)
         return cg_why_(s, w.p, "with topk or mstopk, k is their count: give randk a ratio, as in 'randk:0.1'");
     return 1;
 }
@@ -8756,7 +8716,7 @@ CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) { return cg_op_parse_
 /* packet: header and checksum of a packet, and the sizes of its index section
 
    Offers   checksums of several parts, cg_header_put_, cg_header_get_, cg_packet_finalize_, cg_index_code_ and sizes
-   Needs    base, kernels (checksum), codes/golomb, stages, shape
+   Needs    base, kernels (checksum), codes/golomb, stages, plan
    Touches  the packet that is written
    Other headers may use: cg_packet_rank_put_, cg_packet_seal_, cg_seal_is_intact_, cg_seal_put_
    The manual draws the header byte by byte. cg_header_get_ accepts any bytes: what it returns with CG_OK is
@@ -8772,7 +8732,13 @@ static cg_checksum_ cg_checksum_concat_(cg_checksum_ s, cg_checksum_ t) {
 /* bytes is a multiple of 4; p may have any alignment. */
 static cg_checksum_ cg_checksum_of_(const cg_kernels_ *kernels, const uint8_t *p, size_t bytes) {
     cg_checksum_ s = { 0, 0, 0 };
-    kernels->checksum(&s, p, bytes / 4);
+    if (bytes) kernels->checksum(&s, p, bytes / 4);
+    return s;
+}
+/* The checksum of so many words of zeros. */
+static cg_checksum_ cg_checksum_zeros_(uint64_t words) {
+    cg_checksum_ s = { 0, 0, 0 };
+    s.words = words;
     return s;
 }
 
@@ -8824,11 +8790,11 @@ static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
     return cg_add_sat_(cg_elias_fano_low_bytes_(universe, k), cg_word_bytes_(cg_elias_fano_high_bits_(universe, k)));
 }
 /* The index code that the encoder takes for k indices, as it stands in the header; the decoder demands the same. */
-static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
-    if (!op->select.id || op->select.id == CG_SELECT_GIVEN) return CG_CODE_AUTO; /* none */
+static uint32_t cg_index_code_(const cg_op *op, const cg_plan_ *plan, uint64_t k) {
+    if (!cg_has_indices_(plan)) return CG_CODE_AUTO; /* none */
     if (k == 0) return CG_CODE_ELIAS_FANO;
     if (op->code.id) return op->code.id;
-    return cg_index_bytes_(CG_CODE_BITMAP, universe, k) < cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k)
+    return cg_index_bytes_(CG_CODE_BITMAP, plan->universe, k) < cg_index_bytes_(CG_CODE_ELIAS_FANO, plan->universe, k)
         ? CG_CODE_BITMAP
         : CG_CODE_ELIAS_FANO;
 }
@@ -8850,13 +8816,13 @@ static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) 
     }
 }
 
-/* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, all counts are what its stages
-   can leave, section sizes are multiples of 4 and fit a size_t together; op.k is restored where it was set.
+/* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, *plan is that of the packet, all
+   counts are what its stages can leave, section sizes are multiples of 4 and fit a size_t together; op.k is restored where it was set.
    packet_bytes may still differ from len, and value_bytes from what the quantizer writes: cg_decoder_open_ checks.
-   On an error *info is partly filled. */
-static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
+   On an error *info and *plan are partly filled. */
+static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_plan_ *plan) {
     cg_status s;
-    uint64_t value_bytes, index_bytes, transformed_n, universe, indices;
+    uint64_t value_bytes, index_bytes, indices, sampled_n;
     cg_info zero = CG_ZERO;
     *info = zero;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
@@ -8887,35 +8853,31 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     info->threshold = cg_as_float_(cg_get32_(p + 144));
     if (cg_get16_(p + 6) || cg_get32_(p + 148)) return CG_E_CORRUPT;
     if (!cg_is_finite_(info->threshold) || cg_as_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
-    if (!cg_has_fixed_k_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO &&
-        cg_as_bits_(info->threshold))
-        return CG_E_CORRUPT;
+    plan->n = info->n;
+    plan->sampled_n = info->drawn;
+    cg_plan_resume_(plan, &info->op);
+    if (!(plan->traits & CG_KEEPS_LARGEST_) && cg_as_bits_(info->threshold)) return CG_E_CORRUPT;
     /* n, drawn and k must be what the stages can leave; drawn or k may have been fixed by op.k */
-    if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
-    if (info->op.sample.id != CG_SAMPLE_RANDK ? info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)
-                                              : info->drawn > info->n || (info->n && !info->drawn))
-        return CG_E_CORRUPT;
-    if (!cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
-    transformed_n = cg_transformed_n_(&info->op, info->drawn);
-    if (!info->op.select.id && info->k != transformed_n) return CG_E_CORRUPT;
-    if (info->k > (cg_has_fixed_k_(&info->op) ? transformed_n : cg_max_selected_(&info->op, transformed_n)) ||
-        (cg_has_fixed_k_(&info->op) && transformed_n && !info->k))
-        return CG_E_CORRUPT;
-    if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_max_selected_(&info->op, transformed_n))
-        return CG_E_CORRUPT;
-    if (cg_has_fixed_k_(&info->op)) {
-        if (info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)) return CG_E_CORRUPT;
-        if (info->k != cg_k_from_ratio_(info->op.select.value, 0, transformed_n)) info->op.k = info->k;
-    } else if (info->op.sample.id == CG_SAMPLE_RANDK &&
-        info->drawn != cg_k_from_ratio_(info->op.sample.value, 0, info->n)) {
+    if (plan->traits & CG_IS_PER_RANK_ && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
+    sampled_n = cg_sampled_n_(&info->op, info->n, &info->tag);
+    if (info->drawn != sampled_n) {
+        if (!(plan->traits & CG_SAMPLES_RATIO_) || plan->traits & CG_TAKES_K_ || info->drawn > info->n || !info->drawn)
+            return CG_E_CORRUPT;
         info->op.k = info->drawn;
     }
-    universe = cg_index_count_(&info->op, transformed_n);
-    indices = cg_index_count_(&info->op, info->k);
-    if (info->index_code != cg_index_code_(&info->op, universe, indices)) return CG_E_CORRUPT;
+    if (!cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
+    if (!(plan->traits & CG_IS_SELECTION_) && info->k != plan->transformed_n) return CG_E_CORRUPT;
+    if (plan->traits & CG_TAKES_K_ && info->k != plan->max_selected) {
+        if (info->k > plan->transformed_n || !info->k) return CG_E_CORRUPT;
+        info->op.k = plan->max_selected = info->k;
+    }
+    if (plan->traits & CG_KEEPS_EXACTLY_ ? info->k != plan->max_selected : info->k > plan->max_selected)
+        return CG_E_CORRUPT;
+    indices = cg_index_count_(plan, info->k);
+    if (info->index_code != cg_index_code_(&info->op, plan, indices)) return CG_E_CORRUPT;
     if (info->index_code == CG_CODE_GOLOMB
-            ? index_bytes % 4 || index_bytes > cg_index_bytes_(CG_CODE_GOLOMB, universe, indices)
-            : index_bytes != cg_index_bytes_(info->index_code, universe, indices))
+            ? index_bytes % 4 || index_bytes > cg_index_bytes_(CG_CODE_GOLOMB, plan->universe, indices)
+            : index_bytes != cg_index_bytes_(info->index_code, plan->universe, indices))
         return CG_E_CORRUPT;
     if (value_bytes % 4 || cg_add_sat_(cg_add_sat_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2)
         return CG_E_CORRUPT;
@@ -8929,7 +8891,8 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
 static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *info, uint8_t *packet, cg_checksum_ body) {
     cg_checksum_ head;
     cg_header_put_(packet, info);
-    head = cg_checksum_concat_(cg_checksum_of_(kernels, packet, CG_HEADER_BYTES), body);
+    head = cg_checksum_concat_(cg_checksum_of_(kernels, packet, CG_CHECKSUM_OFFSET_), cg_checksum_zeros_(4));
+    head = cg_checksum_concat_(head, body);
     cg_put64_(packet + CG_CHECKSUM_OFFSET_, head.a);
     cg_put64_(packet + CG_CHECKSUM_OFFSET_ + 8, head.b);
     return CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
@@ -8946,10 +8909,8 @@ CG_OFFERED_ void cg_packet_rank_put_(uint8_t *packet, size_t len, uint32_t rank)
 /* A seal: the checksum of p[0, len), 16 bytes at `offset` that count as zeros while it is computed, for other headers
    that save state. len and offset are multiples of 4, and offset + 16 <= len. */
 CG_OFFERED_ cg_checksum_ cg_seal_of_(const uint8_t *p, size_t len, size_t offset) {
-    static const uint8_t zeros[16] = { 0 };
     const cg_kernels_ *kernels = cg_kernels_now_();
-    cg_checksum_ sum = cg_checksum_of_(kernels, p, offset);
-    sum = cg_checksum_concat_(sum, cg_checksum_of_(kernels, zeros, 16));
+    cg_checksum_ sum = cg_checksum_concat_(cg_checksum_of_(kernels, p, offset), cg_checksum_zeros_(4));
     return cg_checksum_concat_(sum, cg_checksum_of_(kernels, p + offset + 16, len - offset - 16));
 }
 CG_OFFERED_ void cg_seal_put_(uint8_t *p, size_t len, size_t offset) {
@@ -8997,36 +8958,66 @@ typedef struct cg_bucket_stats_ {
     uint64_t count;     /* values; set by the loop, not by measure */
 } cg_bucket_stats_;
 
-/* A row of the table of quantizers, quantize/rows.h. The functions may be called from several threads at once. */
+/* A row of the table of quantizers, in core/rows.h. The functions may be called from several threads at once. */
 typedef struct cg_quantizer_ {
-    uint8_t id, needs;                /* CG_QUANTIZE_*, CG_NEEDS_* */
+    cg_stage_row_ stage;
+    uint8_t needs;                    /* CG_NEEDS_* */
     uint8_t scale_count, scale_width; /* stored per bucket: how many, of so many bytes */
-    uint8_t bits;                     /* per value; 0: see cg_bits_x32_of_ */
-    uint8_t output;                   /* CG_OUTPUT_* */
-    uint32_t fixed_bucket;            /* values; 0: the stage's size */
     /* adds n values, at most CG_CHUNK_, to *stat */
     void (*measure)(
         const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat);
     /* scale_count scales of a bucket; all its values are finite */
     void (*set_scales)(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales);
     int (*legal)(const float *scales); /* are these scales that an encoder can have stored? */
-    /* NULL, or: encode wants values on a grid where the scale is this large, see quantize/formats.h */
-    float (*full_scale)(const cg_stage *stage);
+    uint8_t output;                    /* CG_OUTPUT_* */
+    uint8_t bits;                      /* per value; 0: as many as 2*levels + 1 symbols take, or stage.arg */
+    uint32_t fixed_bucket;             /* values; 0: the stage's size */
+    float full_scale;                  /* encode wants values on a grid where the scale is this large; 0: as they are */
+    /* NULL, or the number of levels on either side of zero; 0: symbols have no middle. With CG_HAS_GRID_ symbols are
+       such levels times the scale, or steps of it (CG_SCALE_IS_STEP_). */
+    int32_t (*levels)(const cg_stage *stage);
+    unsigned (*bits_x32)(const cg_stage *stage); /* NULL, or the bits per value, times 32 */
     /* n values of one bucket, at most CG_CHUNK_, to out. position: of v[0] in its block, whose key this is. lanes: 16
        sums to add to, if rescale or CG_NEEDS_SUM_AFTERWARDS_ wants them. Returns the largest magnitude as bits where
        no measure has seen the values, else 0. */
     uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
         uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes);
-    /* NULL, or replaces the scales after encode has added `total` of the bucket to its lanes */
-    void (*rescale)(const cg_bucket_stats_ *stat, double total, float *scales);
     /* the reverse of encode: any bytes that stored_absmax_bits accepts give n finite floats. stream: out is larger than
        the caches, and aligned to 16 bytes */
     void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n,
         float *out, int stream);
+    /* NULL, or replaces the scales after encode has added `total` of the bucket to its lanes */
+    void (*rescale)(const cg_bucket_stats_ *stat, double total, float *scales);
     /* NULL, or the largest magnitude of n stored values, as bits; from stored_limit on it is Inf or NaN */
     uint32_t (*stored_absmax_bits)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);
     uint32_t stored_limit;
 } cg_quantizer_;
+/* The row of a quantize stage; NULL for a user codec or an unknown id. */
+static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q); /* in core/rows.h */
+/* Bits per value, times 32. */
+static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
+    const int32_t levels = row->levels ? row->levels(q) : 0;
+    unsigned bits = row->bits;
+    if (row->bits_x32) return row->bits_x32(q);
+    if (bits || !levels) return 32u * (bits ? bits : q->arg);
+    while (1u << bits < 2u * (unsigned)levels + 1u) bits++;
+    return 32 * bits;
+}
+/* The number of levels of quantizers with a grid. */
+static int32_t cg_levels_one_(const cg_stage *stage) {
+    (void)stage;
+    return 1;
+}
+static int32_t cg_levels_of_bits_(const cg_stage *stage) { return (1 << (stage->arg - 1)) - 1; } /* 0 for 1 bit */
+static int32_t cg_levels_of_arg_(const cg_stage *stage) { return stage->arg; }
+static int32_t cg_levels_16_bits_(const cg_stage *stage) {
+    (void)stage;
+    return 32767;
+}
+static int32_t cg_levels_none_(const cg_stage *stage) {
+    (void)stage;
+    return 0;
+}
 
 /* Magnitudes below 2^-80 are multiplied by 2^100 before anything is divided by them, as their inverse may overflow. */
 CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_as_bits_(scale) & CG_ABS_MASK_) < 0x17800000u; }
@@ -9037,35 +9028,30 @@ CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_as_bits_(scale) & CG_ABS_MA
    up so that neither the step nor its inverse leaves the normal range, huge ones down so that a range cannot overflow,
    both by powers of two. */
 static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
+    const cg_quantizer_ *row = cg_quantizer_of_(stage);
+    const int32_t levels = row->levels(stage);
+    const int is_step = (row->stage.traits & CG_SCALE_IS_STEP_) != 0, is_range = row->scale_count == 2;
+    float hi = is_range ? scales[1] : is_step ? cg_saturate_(cg_times_(scales[0], (float)levels)) : scales[0];
+    float lo = is_range ? scales[0] : -hi;
+    const uint32_t absmax_bits = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
     cg_levels_ q;
-    /* symbols from the lowest value up, without one for 0; else `levels` on either side of the symbol for 0 */
-    int is_range = stage->id == CG_QUANTIZE_MINMAX || (stage->id == CG_QUANTIZE_ABSMAX && stage->arg == 1);
-    int levels = stage->id == CG_QUANTIZE_TERNGRAD || stage->id == CG_QUANTIZE_TRITS ? 1
-        : stage->id == CG_QUANTIZE_LEVELS                                            ? stage->arg
-                                                                                     : (1 << (stage->arg - 1)) - 1;
-    float hi = stage->id == CG_QUANTIZE_MINMAX ? scales[1]
-        : stage->id == CG_QUANTIZE_FLEXPOINT   ? cg_saturate_(cg_times_(scales[0], (float)levels))
-                                               : scales[0];
-    float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
-    uint32_t absmax_bits = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
     q.prescale = absmax_bits >= 0x7e800000u ? 0.5f : absmax_bits < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
     q.postscale = absmax_bits >= 0x7e800000u ? 2.0f : absmax_bits < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
-    q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_TRITS &&
-        stage->id != CG_QUANTIZE_FLEXPOINT;
+    q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && !(row->stage.traits & CG_ROUNDS_TO_NEAREST_);
     q.inv_step = 0.0f;
     lo *= q.prescale;
     hi *= q.prescale;
-    if (!is_range) {
+    if (levels) { /* so many on either side of the symbol for 0 */
         q.zero_symbol = levels;
         q.max_symbol = 2 * levels;
         q.encode_offset = q.decode_offset = 0.0f;
         q.range = hi;
         q.step = hi / (float)levels;
-        if (stage->id == CG_QUANTIZE_FLEXPOINT) {
+        if (is_step) {
             q.step = cg_times_(scales[0], q.prescale);
             q.range = cg_times_(q.step, (float)levels);
         }
-    } else {
+    } else { /* symbols from the lowest value up, without one for 0 */
         float width = hi - lo;
         q.zero_symbol = 0;
         q.max_symbol = (1 << stage->arg) - 1;
@@ -9154,8 +9140,9 @@ static void cg_set_scales_threelc_(const cg_stage *stage, const cg_bucket_stats_
 }
 /* The step: the least power of two of which `levels` steps reach the largest magnitude. */
 static void cg_set_scales_pow2_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    const unsigned bits = stage->id == CG_QUANTIZE_FLEX16 ? 16 : stage->arg;
-    const double levels = (double)((1 << (bits - 1)) - 1), absmax = (double)cg_as_float_(stat->absmax_bits),
+    const cg_quantizer_ *row = cg_quantizer_of_(stage);
+    const unsigned bits = cg_bits_x32_of_(row, stage) / 32;
+    const double levels = (double)row->levels(stage), absmax = (double)cg_as_float_(stat->absmax_bits),
                  min_step = 1.401298464324817e-45;                  /* 2^-149 */
     double step = cg_as_double_(cg_as_bits64_(absmax) >> 52 << 52); /* the power of two at or below absmax */
     scales[0] = 0.0f;
@@ -9175,11 +9162,16 @@ static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *s
     scales[0] = stat->count ? cg_canonical_zero_(cg_saturate64_((stat->sums[0] + stat->sums[1]) / (double)stat->count))
                             : 0.0f;
 }
-static void cg_set_scales_mx_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    /* exponent of the largest value of the element format */
-    int max_exponent = stage->id == CG_QUANTIZE_MXFP4 ? 2 : stage->id == CG_QUANTIZE_MXE4M3 ? 8 : 15;
-    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, max_exponent));
-}
+/* The exponent is that of the largest value of the element format. */
+#define CG_SET_SCALES_MX_(name, max_exponent)                                                           \
+  static void name(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {                \
+    (void)stage;                                                                                        \
+    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, max_exponent));                      \
+  }
+CG_SET_SCALES_MX_(cg_set_scales_mx_e2m1_, 2)
+CG_SET_SCALES_MX_(cg_set_scales_mx_e4m3_, 8)
+CG_SET_SCALES_MX_(cg_set_scales_mx_e5m2_, 15)
+#undef CG_SET_SCALES_MX_
 static int cg_legal_magnitude_(const float *scales) { return cg_as_bits_(scales[0]) < CG_INF_BITS_; }
 static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }
 static int cg_legal_range_(const float *scales) {
@@ -9253,29 +9245,39 @@ CG_DECODE_FN_(cg_decode_steps16_) {
 /* Quantizers with a full scale: encode's scales[0] is not the bucket's scale but the factor that brings a value of
    that size to the full scale. The loop multiplies short buckets itself, a chunk of them at once, and passes a factor
    of 1. */
-static float cg_full_scale_one_(const cg_stage *stage) {
-    (void)stage;
-    return 1.0f;
-}
-static float cg_full_scale_fp8_(const cg_stage *stage) { return stage->id == CG_QUANTIZE_E5M2 ? 57344.0f : 448.0f; }
+#define CG_E4M3_MAX_ 448.0f
+#define CG_E5M2_MAX_ 57344.0f
 /* of / scale, and 0 for a scale of 0. */
 CG_INLINE_ float cg_ratio_or_zero_(float of, float scale) { return scale > 0.0f ? of / scale : 0.0f; }
 
-CG_ENCODE_FN_(cg_encode_fp8_) {
-    CG_UNUSED_(key);
-    CG_UNUSED_(position);
-    CG_UNUSED_(lanes);
-    kernels->fp8_encode(v, n, scales[0], stage->id == CG_QUANTIZE_E5M2 || stage->id == CG_QUANTIZE_MXE5M2, out);
-    return 0;
-}
 /* A tiny scale is multiplied by 2^100, and the values by 2^-100, so that scale / 448 keeps its bits. */
-CG_DECODE_FN_(cg_decode_fp8_) {
-    const int kind = stage->id == CG_QUANTIZE_E5M2, tiny = cg_is_tiny_(scales[0]);
-    const float scale = tiny ? cg_times_(scales[0], CG_POW2_100_) : scales[0];
-    kernels->fp8_decode(in, n, scale / (kind ? 57344.0f : 448.0f), kind, out, stream && !tiny);
+static void cg_decode_fp8_(
+    const cg_kernels_ *kernels, float full_scale, float scale, const uint8_t *in, size_t n, float *out, int stream) {
+    const int tiny = cg_is_tiny_(scale);
+    if (tiny) scale = cg_times_(scale, CG_POW2_100_);
+    kernels->fp8_decode(in, n, scale / full_scale, full_scale > CG_E4M3_MAX_, out, stream && !tiny);
     for (size_t i = 0; tiny && i < n; i++) cg_store_(out, i, cg_times_(cg_load_(out, i), CG_POW2_MINUS_100_));
 }
-CG_DECODE_FN_(cg_decode_mx8_) { kernels->fp8_decode(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream); }
+#define CG_FP8_(format, max)                                               \
+  CG_ENCODE_FN_(cg_encode_##format##_) {                                   \
+    CG_UNUSED_(stage);                                                     \
+    CG_UNUSED_(key);                                                       \
+    CG_UNUSED_(position);                                                  \
+    CG_UNUSED_(lanes);                                                     \
+    kernels->fp8_encode(v, n, scales[0], max > CG_E4M3_MAX_, out);         \
+    return 0;                                                              \
+  }                                                                        \
+  CG_DECODE_FN_(cg_decode_##format##_) {                                   \
+    CG_UNUSED_(stage);                                                     \
+    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);           \
+  }                                                                        \
+  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                \
+    CG_UNUSED_(stage);                                                     \
+    kernels->fp8_decode(in, n, scales[0], max > CG_E4M3_MAX_, out, stream); \
+  }
+CG_FP8_(e4m3, CG_E4M3_MAX_)
+CG_FP8_(e5m2, CG_E5M2_MAX_)
+#undef CG_FP8_
 CG_ENCODE_FN_(cg_encode_mx4_) {
     cg_bucketizer_ thresholds;
     CG_UNUSED_(stage);
@@ -9478,6 +9480,7 @@ CG_ENCODE_FN_(cg_encode_lloyd_) {
     }
     return 0;
 }
+static unsigned cg_bits_x32_lloyd_(const cg_stage *stage) { return (unsigned)(stage->value * 32.0f); }
 static void cg_set_scales_l2norm_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
     scales[0] = cg_saturate64_(cg_sqrt_(stat->sums[0]));
@@ -9510,14 +9513,13 @@ CG_DECODE_FN_(cg_decode_lloyd_) {
     }
 }
 
-/* src/core/quantize/rows.h */
-/* rows: the table of quantizers, with the plain formats f32, f16, bf16 and signs
+/* src/core/quantize/plain.h */
+/* plain: the plain formats f32, f16, bf16 and signs, and what a value code sees of a quantizer
 
-   Offers   cg_quantizer_of_, cg_bits_x32_of_, cg_alphabet_of_, cg_float_width_, cg_value_code_fits_
-   Needs    base, kernels, codes (symbols), stages, quantize/scales, quantize/formats, quantize/lloyd
+   Offers   the functions of plain formats, cg_alphabet_of_, cg_float_width_, cg_value_code_fits_
+   Needs    base, kernels, codes (symbols), stages, quantize/scales
    Touches  nothing
-   Other headers may use: cg_bucket_dequantize_, cg_bucket_quantize_
-   A new quantizer is a row here, a row in stages, and functions for what it shares with no other row. */
+   Other headers may use: cg_bucket_dequantize_, cg_bucket_quantize_ */
 
 /* Functions that only call a kernel. */
 #define CG_ENCODE_PLAIN_(name, kernel)                                                                      \
@@ -9568,106 +9570,23 @@ static uint32_t cg_stored_absmax_bits_16_(const cg_kernels_ *kernels, const uint
     return kernels->absmax16_bits(in, n);
 }
 
-/* bytes of a stored scale */
-#define CG_SCALE_F32_ 4
-#define CG_SCALE_E8M0_ 1
-/* In the order of cg_quantizer_'s fields. */
-static const cg_quantizer_ cg_quantizers_[] = {
-    { 0, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 32, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL, cg_encode_f32_, NULL,
-        cg_decode_f32_, cg_stored_absmax_bits_f32_, CG_INF_BITS_ },
-    { CG_QUANTIZE_F16, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 16, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL,
-        cg_encode_f16_, NULL, cg_decode_f16_, cg_stored_absmax_bits_16_, 0x7c00 },
-    { CG_QUANTIZE_BF16, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 16, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL,
-        cg_encode_bf16_, NULL, cg_decode_bf16_, cg_stored_absmax_bits_16_, 0x7f80 },
-    { CG_QUANTIZE_NATURAL, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 9, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL,
-        cg_encode_natural_, NULL, cg_decode_natural_, NULL, 0 },
-    { CG_QUANTIZE_STROM, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, NULL, NULL, NULL, NULL,
-        cg_encode_strom_, NULL, cg_decode_strom_, NULL, 0 },
-    { CG_QUANTIZE_SIGN, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 1, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL,
-        cg_encode_sign_, NULL, cg_decode_sign_, NULL, 0 },
-    { CG_QUANTIZE_EFSIGN, CG_NEEDS_SUM_AFTERWARDS_, 1, CG_SCALE_F32_, 1, CG_OUTPUT_PACKED_, 0, NULL, NULL,
-        cg_legal_magnitude_, NULL, cg_encode_efsign_, NULL, cg_decode_efsign_, NULL, 0 },
-#define CG_ROW_(id, scales, width, bits, output, bucket, measure, set, legal, full_scale, encode, rescale, decode)    \
-  {                                                                                                                   \
-    id, CG_NEEDS_BUCKET_STATS_, scales, width, bits, output, bucket, cg_measure_##measure##_, cg_set_scales_##set##_, \
-        cg_legal_##legal##_, full_scale, cg_encode_##encode##_, rescale, cg_decode_##decode##_, NULL, 0               \
-  }
-    CG_ROW_(CG_QUANTIZE_ABSMAX, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, NULL, levels,
-        NULL, levels),
-    CG_ROW_(CG_QUANTIZE_TERNGRAD, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, ternary, ternary, magnitude, NULL, levels,
-        NULL, levels),
-    CG_ROW_(CG_QUANTIZE_MINMAX, 2, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, range, range, range, NULL, levels, NULL,
-        levels),
-    CG_ROW_(CG_QUANTIZE_LEVELS, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, norm, norm, magnitude, NULL, levels, NULL,
-        levels),
-    CG_ROW_(CG_QUANTIZE_FLEXPOINT, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, absmax, pow2, magnitude, NULL, levels,
-        NULL, levels),
-    CG_ROW_(CG_QUANTIZE_FLEX16, 1, CG_SCALE_F32_, 16, CG_OUTPUT_PACKED_, 0, absmax, pow2, magnitude, NULL, steps16,
-        NULL, steps16),
-    CG_ROW_(CG_QUANTIZE_TRITS, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, absmax, threelc, magnitude, NULL, levels,
-        NULL, levels),
-    CG_ROW_(CG_QUANTIZE_ONEBIT, 2, CG_SCALE_F32_, 1, CG_OUTPUT_SYMBOLS_, 0, signed_sums, signed_means, finite2, NULL,
-        onebit, NULL, onebit),
-    CG_ROW_(
-        CG_QUANTIZE_MEAN, 1, CG_SCALE_F32_, 0, CG_OUTPUT_PACKED_, 0, signed_sums, mean, finite, NULL, none, NULL, mean),
-    CG_ROW_(CG_QUANTIZE_DITHER, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, norm, norm, magnitude, cg_full_scale_one_,
-        dither, NULL, dither),
-    CG_ROW_(CG_QUANTIZE_DYNAMIC8, 1, CG_SCALE_F32_, 8, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude,
-        cg_full_scale_one_, dynamic, NULL, dynamic),
-    CG_ROW_(CG_QUANTIZE_E4M3, 1, CG_SCALE_F32_, 8, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, cg_full_scale_fp8_,
-        fp8, NULL, fp8),
-    CG_ROW_(CG_QUANTIZE_E5M2, 1, CG_SCALE_F32_, 8, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, cg_full_scale_fp8_,
-        fp8, NULL, fp8),
-    CG_ROW_(CG_QUANTIZE_MXFP4, 1, CG_SCALE_E8M0_, 4, CG_OUTPUT_SYMBOLS_, 32, absmax, mx, magnitude, cg_full_scale_one_,
-        mx4, NULL, mx4),
-    CG_ROW_(CG_QUANTIZE_MXE4M3, 1, CG_SCALE_E8M0_, 8, CG_OUTPUT_SYMBOLS_, 32, absmax, mx, magnitude, cg_full_scale_one_,
-        fp8, NULL, mx8),
-    CG_ROW_(CG_QUANTIZE_MXE5M2, 1, CG_SCALE_E8M0_, 8, CG_OUTPUT_SYMBOLS_, 32, absmax, mx, magnitude, cg_full_scale_one_,
-        fp8, NULL, mx8),
-    CG_ROW_(CG_QUANTIZE_NF4, 1, CG_SCALE_F32_, 4, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, cg_full_scale_one_,
-        nf4, NULL, nf4),
-    CG_ROW_(CG_QUANTIZE_LLOYD, 1, CG_SCALE_F32_, 0, CG_OUTPUT_PACKED_, CG_ROTATE_BLOCK_, norm, l2norm, magnitude, NULL,
-        lloyd, cg_rescale_lloyd_, lloyd),
-#undef CG_ROW_
-};
-/* The row of a quantize stage; NULL for a user codec or an unknown id. */
-static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
-    for (size_t i = 0; i < sizeof cg_quantizers_ / sizeof cg_quantizers_[0]; i++)
-        if (cg_quantizers_[i].id == q->id) return &cg_quantizers_[i];
-    return NULL;
-}
-/* Bits per value, times 32. */
-static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
-    unsigned bits = 0;
-    if (row->id == CG_QUANTIZE_LLOYD) return (unsigned)(q->value * 32.0f);
-    if (row->id == CG_QUANTIZE_MEAN) return 0;
-    if (row->id == CG_QUANTIZE_LEVELS) {
-        while (1u << bits < 2u * q->arg + 1u) bits++;
-        return 32 * bits;
-    }
-    return 32u * (row->bits ? row->bits : q->arg);
-}
 /* The symbols that an entropy code sees of a quantizer; 0: it writes no symbols. max_symbol may be smaller than the
    bits allow, zero_symbol is the symbol of the value 0, or 0 if symbols have no middle. */
 static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
-    const cg_quantizer_ *row = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
+    const cg_quantizer_ *row = cg_quantizer_of_(q);
+    int32_t levels;
     if (!row || row->output != CG_OUTPUT_SYMBOLS_) return 0;
+    levels = row->levels ? row->levels(q) : 0;
     a->bits = cg_bits_x32_of_(row, q) / 32;
-    a->max_symbol = (uint8_t)((1u << a->bits) - 1u);
-    a->zero_symbol = 0;
-    if (row->encode == cg_encode_levels_) {
-        float scales[2] = { 1.0f, 1.0f };
-        cg_levels_ grid = cg_levels_make_(q, scales);
-        a->max_symbol = (uint8_t)grid.max_symbol;
-        a->zero_symbol = (uint8_t)grid.zero_symbol;
-    } else if (q->id == CG_QUANTIZE_STROM) {
-        a->max_symbol = 2;
-        a->zero_symbol = 1;
-    }
+    a->max_symbol = (uint8_t)(levels ? 2u * (unsigned)levels : (1u << a->bits) - 1u);
+    a->zero_symbol = (uint8_t)levels;
     return 1;
 }
 /* Bytes of a stored float whose exponents huffman can code; 0: another format. */
-static unsigned cg_float_width_(const cg_stage *q) { return q->id == 0 ? 4 : q->id == CG_QUANTIZE_BF16 ? 2 : 0; }
+static unsigned cg_float_width_(const cg_stage *q) {
+    const cg_quantizer_ *row = cg_quantizer_of_(q);
+    return row && row->stage.traits & CG_CODES_EXPONENTS_ ? row->bits / 8u : 0;
+}
 /* Can the value code of op carry what its quantizer writes? */
 static int cg_value_code_fits_(const cg_op *op) {
     cg_alphabet_ a;
@@ -9691,7 +9610,7 @@ CG_OFFERED_ void cg_bucket_dequantize_(
 /* layout: how the values of a packet are laid out, and the check of cg_extra
 
    Offers   cg_layout_, cg_layout_make_, offsets of codes, cg_extra_check_
-   Needs    base, codes (symbols), stages, quantize/rows
+   Needs    base, codes (symbols), stages, quantize
    Touches  nothing but its arguments
    Other headers may use: cg_extra_check_
    The value section is scales, piece table, codes. Without a value code, codes have a fixed number of bits per value,
@@ -9723,12 +9642,11 @@ static cg_status cg_extra_check_(const cg_op *op, const cg_extra *extra) {
     if (!extra) return CG_OK;
     if (extra->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
     if (extra->support_len && !extra->support) return CG_E_ARG;
-    if (extra->aux && op && op->select.id != CG_SELECT_BINS && op->select.id != CG_SELECT_VARIANCE)
+    if (!op) return CG_OK;
+    if ((extra->aux && !cg_has_(op, CG_NEEDS_AUX_)) || (extra->support && !cg_has_(op, CG_NEEDS_SUPPORT_)))
         return CG_E_UNSUPPORTED;
-    if (extra->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
-    if (extra->scale && op &&
-        (cg_is_user_codec_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scale_count ||
-            op->quantize.id == CG_QUANTIZE_LLOYD))
+    if (extra->scale &&
+        (cg_has_(op, CG_IS_USER_CODEC_ | CG_OWNS_SCALES_) || !cg_quantizer_of_(&op->quantize)->scale_count))
         return CG_E_UNSUPPORTED;
     return CG_OK;
 }
@@ -9770,7 +9688,7 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_extra *extra, uint64_
 /* sample: which coordinates random-k and PermK take, one from each stratum
 
    Offers   cg_strata_ with open, seek, next and sample; cg_mulhi64_
-   Needs    base, random
+   Needs    base, random, stages
    Touches  nothing but its arguments
    Random-k cuts n coordinates into k strata [floor(jn/k), floor((j+1)n/k)) and takes one of each at random; PermK's
    strata are groups of as many neighbours as there are workers. Coordinates ascend; any stratum can be had alone. */
@@ -9834,7 +9752,7 @@ static void cg_strata_open_(cg_strata_ *s, const cg_info *info, uint64_t j) {
     s->k = info->drawn;
     s->key = cg_shared_key_(&info->tag);
     s->rank = info->tag.rank;
-    s->permk_workers = info->op.sample.id == CG_SAMPLE_PERMK ? info->op.sample.size : 0;
+    s->permk_workers = cg_has_(&info->op, CG_IS_PER_RANK_) ? info->op.sample.size : 0;
     s->base_length = s->n / s->k;
     s->longer_n = s->n % s->k;
     s->length = s->permk_workers;
@@ -9866,33 +9784,53 @@ CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
 /* src/core/transform.h */
 /* transform: one block of values rotated or transformed to frequencies, and back
 
-   Offers   cg_transform_block_
-   Needs    base, random, kernels (rotate, dct)
+   Offers   cg_transformer_, a row of the table of transforms, with its functions for rotations and the DCT
+   Needs    base, random, kernels (rotate, dct), stages
    Touches  nothing but its arguments */
 
 #define CG_ROTATE_SIGN_KEY_ 0x6A09E667F3BCC909u /* so that the signs of a rotation differ from the hashes of a sample */
 
+/* A row of the table of transforms, in core/rows.h. */
+typedef struct cg_transformer_ {
+    cg_stage_row_ stage;
+    uint64_t (*transformed_n)(const cg_op *op, uint64_t sampled_n); /* see core/plan.h */
+    size_t block; /* values that are transformed together; 0: none (no transform, or a matrix) */
+    void (*apply)(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block, const float *from,
+        float *v, int inverse);
+    /* matrices: writes the factors of x to scratch, and how many bytes of work space that takes behind them */
+    cg_status (*factor)(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *scratch);
+    uint64_t (*work_bytes)(const cg_op *op);
+} cg_transformer_;
+static const cg_transformer_ *cg_transformer_of_(const cg_op *op); /* in core/rows.h */
+
+static void cg_apply_rotation_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block,
+    const float *from, float *v, int inverse) {
+    uint32_t flips[96];
+    const cg_key_ block_key = cg_block_key_(key ^ CG_ROTATE_SIGN_KEY_, block);
+    for (uint32_t i = 0; i < 32u * stage->arg; i++) flips[i] = cg_hash32_(block_key, i);
+    kernels->rotate_from(from, v, flips, stage->arg, inverse);
+}
+static void cg_apply_dct_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block,
+    const float *from, float *v, int inverse) {
+    (void)stage;
+    (void)key;
+    (void)block;
+    if (v != from) memcpy(v, from, 4 * CG_DCT_BLOCK_);
+    kernels->dct(v, inverse);
+}
 /* Transforms block number `block` from `from`, of any alignment, to v, aligned, which may be the same address. The
    result is finite if the values are: a round multiplies the norm by 2^5, and the norm is at most 2^5 times the largest
    value, so that three rounds make at most 2^20 of it; values from 2^107 on are scaled down first. */
-static void cg_transform_block_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block,
+static void cg_transform_block_(const cg_kernels_ *kernels, const cg_op *op, uint64_t key, uint64_t block,
     const float *from, float *v, int inverse) {
-    const int rotate = stage->id == CG_TRANSFORM_ROTATE;
-    const size_t block_size = rotate ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
+    const cg_transformer_ *row = cg_transformer_of_(op);
+    const size_t block_size = row->block;
     const uint32_t absmax_bits = kernels->absmax_bits(from, block_size);
     const int huge = absmax_bits >= 0x75000000u && absmax_bits < CG_INF_BITS_; /* 2^107 */
-    const float lift = rotate && stage->arg == 3 ? 1073741824.0f : 1048576.0f; /* 2^30, 2^20 */
+    const float lift = op->transform.arg == 3 ? 1073741824.0f : 1048576.0f; /* 2^30 for three rounds, 2^20 */
     if (huge)
         for (size_t i = 0; i < block_size; i++) v[i] = cg_times_(cg_load_(from, i), 1.0f / lift);
-    if (rotate) {
-        uint32_t flips[96];
-        const cg_key_ block_key = cg_block_key_(key ^ CG_ROTATE_SIGN_KEY_, block);
-        for (uint32_t i = 0; i < 32u * stage->arg; i++) flips[i] = cg_hash32_(block_key, i);
-        kernels->rotate_from(huge ? v : from, v, flips, stage->arg, inverse);
-    } else {
-        if (!huge && v != from) memcpy(v, from, 4 * block_size);
-        kernels->dct(v, inverse);
-    }
+    row->apply(kernels, &op->transform, key, block, huge ? v : from, v, inverse);
     if (huge)
         for (size_t i = 0; i < block_size; i++) v[i] = cg_saturate_(cg_times_(v[i], lift));
 }
@@ -9973,12 +9911,11 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
 /* Values [first, first + count) after the transform, which must lie in one chunk: where they lie, or in buf, which has
    room for CG_CHUNK_. Whole blocks are transformed, so buf may hold more around them. */
 static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
-    const cg_stage *stage = &src->info->op.transform;
     const uint64_t key = cg_shared_key_(&src->info->tag);
     const int in_buf = src->to_sample || cg_source_is_lazy_(src);
     size_t block_size, base, end, available;
     if (!src->to_transform) return cg_source_gather_(src, first, count, buf);
-    block_size = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
+    block_size = cg_transformer_of_(&src->info->op)->block;
     base = first / block_size * block_size;
     end = (first + count + block_size - 1) / block_size * block_size;
     available = cg_min_(end, (size_t)src->count) - base;
@@ -9992,7 +9929,7 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
             memset(v + in_block, 0, 4 * (block_size - in_block));
             from = v;
         }
-        cg_transform_block_(src->kernels, stage, key, b / block_size, from, v, 0);
+        cg_transform_block_(src->kernels, &src->info->op, key, b / block_size, from, v, 0);
     }
     return buf + (first - base);
 }
@@ -10001,7 +9938,7 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
 /* list: lists of selected (index, value) pairs in scratch, and their k-th largest magnitude
 
    Offers   cg_list_ with its operations and its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_
-   Needs    base, kernels (CG_SLACK_), stages, shape, lowrank and atomo (bytes of work)
+   Needs    base, kernels (CG_SLACK_), stages, plan, transform (bytes of work)
    Touches  the caller's scratch
    Other headers may use: cg_list_, cg_list_add_, cg_list_in_scratch_, cg_scratch_bytes_
    Magnitudes are compared as bits: those of a float without its sign, as an integer. Every finite float is below
@@ -10020,16 +9957,14 @@ typedef struct cg_list_ {
     float *materialized;    /* behind the list: the whole transformed vector, if cg_needs_materialized_; factors */
 } cg_list_;
 
-/* Entries that a list needs while op selects of transformed_n values. Exact top-k and its relatives look for k among
+/* Entries that a list needs while op selects. Exact top-k and its relatives look for k among
    up to twice as many candidates and a block, and fall back to counting passes where those do not fit. */
-static size_t cg_list_capacity_(const cg_op *op, uint64_t transformed_n) {
-    uint64_t capacity = transformed_n;
-    if (cg_has_fixed_k_(op) || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO)
-        capacity = cg_add_sat_(cg_mul_sat_(cg_max_selected_(op, transformed_n), 2), CG_BLOCK_);
-    /* the candidates of one chunk beside what the chunks before have kept */
-    if (op->select.id == CG_SELECT_CHUNKED)
-        capacity = cg_add_sat_(cg_max_selected_(op, transformed_n), op->select.size);
-    return (size_t)(capacity < transformed_n ? capacity : transformed_n);
+static size_t cg_list_capacity_(const cg_op *op, const cg_plan_ *plan) {
+    uint64_t capacity = plan->transformed_n;
+    if (plan->traits & CG_KEEPS_LARGEST_) capacity = cg_add_sat_(cg_mul_sat_(plan->max_selected, 2), CG_BLOCK_);
+    /* by chunks: the candidates of one beside what the chunks before have kept */
+    else if (plan->traits & CG_KEEPS_EXACTLY_) capacity = cg_add_sat_(plan->max_selected, op->select.size);
+    return (size_t)(capacity < plan->transformed_n ? capacity : plan->transformed_n);
 }
 /* Entries to allocate: filters check the capacity after each chunk, and write CG_SLACK_ entries beyond their result.
    Never fewer for a longer vector: PermK leaves some ranks a value less than others, with the same scratch. */
@@ -10038,31 +9973,33 @@ static uint64_t cg_list_allocated_n_(uint64_t capacity, uint64_t transformed_n) 
     return cg_add_sat_(filled < transformed_n ? filled : transformed_n, CG_SLACK_);
 }
 /* Must the sampled or transformed vector be stored as a whole, for a selection or a user codec? */
-static int cg_needs_materialized_(const cg_op *op) {
-    return !cg_is_matrix_op_(op) && (op->sample.id || op->transform.id) &&
-        (op->select.id || cg_is_user_codec_(&op->quantize));
+static int cg_needs_materialized_(const cg_op *op, const cg_plan_ *plan) {
+    return !(plan->traits & CG_IS_MATRIX_) && (op->sample.id || op->transform.id) &&
+        plan->traits & (CG_IS_SELECTION_ | CG_IS_USER_CODEC_);
 }
-/* Bytes of scratch at any alignment that compressing n values takes; 0: none; CG_TOO_LARGE_ on overflow. */
-static uint64_t cg_scratch_bytes_(const cg_op *op, uint64_t n) {
-    uint64_t sampled_n = cg_sampled_n_(op, n, NULL), transformed_n = cg_transformed_n_(op, sampled_n), bytes = 0;
-    if (op->select.id) {
-        bytes = cg_mul_sat_(8, cg_list_allocated_n_(cg_list_capacity_(op, transformed_n), transformed_n));
+/* Bytes of scratch at any alignment that compressing takes; 0: none; CG_TOO_LARGE_ on overflow. */
+CG_OFFERED_ uint64_t cg_scratch_bytes_(const cg_op *op, const cg_plan_ *plan) {
+    const uint64_t transformed_n = plan->transformed_n;
+    uint64_t bytes = 0;
+    if (plan->traits & CG_IS_SELECTION_) {
+        bytes = cg_mul_sat_(8, cg_list_allocated_n_(cg_list_capacity_(op, plan), transformed_n));
         bytes = cg_add_sat_(bytes, 8 * ((transformed_n >> 32) + 2));
     }
-    if (cg_needs_materialized_(op)) bytes = cg_add_sat_(bytes, cg_mul_sat_(4, transformed_n));
-    if (cg_is_matrix_op_(op))
-        bytes = cg_add_sat_(cg_mul_sat_(4, cg_add_sat_(transformed_n, 2)), cg_matrix_work_bytes_(op));
+    if (cg_needs_materialized_(op, plan)) bytes = cg_add_sat_(bytes, cg_mul_sat_(4, transformed_n));
+    if (plan->traits & CG_IS_MATRIX_)
+        bytes = cg_add_sat_(cg_mul_sat_(4, cg_add_sat_(transformed_n, 2)), cg_transformer_of_(op)->work_bytes(op));
     return bytes ? cg_add_sat_(bytes, 64) : 0;
 }
 /* An empty list in scratch, which has cg_scratch_bytes_ or is NULL if that is 0. The entries are not initialised. */
-static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, uint64_t transformed_n, void *scratch) {
+static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, const cg_plan_ *plan, void *scratch) {
+    const uint64_t transformed_n = plan->transformed_n;
     uint8_t *p;
     memset(list, 0, sizeof *list);
     if (!scratch) return;
     p = (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64;
-    if (op->select.id) {
+    if (plan->traits & CG_IS_SELECTION_) {
         size_t allocated_n;
-        list->capacity = cg_list_capacity_(op, transformed_n);
+        list->capacity = cg_list_capacity_(op, plan);
         list->segment_count = transformed_n ? ((transformed_n - 1) >> 32) + 1 : 1;
         allocated_n = (size_t)cg_list_allocated_n_(list->capacity, transformed_n);
         list->segment_start = (uint64_t *)(void *)p;
@@ -10097,15 +10034,36 @@ CG_INLINE_ uint32_t cg_magnitude_key_(float v, cg_sign_filter_ filter) {
     return (cg_as_bits_(v) ^ filter.sign_flip) & filter.keep_mask;
 }
 
+/* cg_kth_ for a kth of at most 16: keeps the largest in order. */
+static uint32_t cg_kth_of_few_(
+    const float *v, size_t n, size_t *kth, uint32_t lo, uint32_t hi, cg_sign_filter_ filter) {
+    uint32_t largest[16], least = lo; /* keys below `least` are not among them */
+    size_t count = 0, above = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t m = cg_magnitude_key_(v[i], filter);
+        if (m >= least && m <= hi) {
+            size_t j = count < *kth ? count++ : count - 1;
+            for (; j > 0 && largest[j - 1] < m; j--) largest[j] = largest[j - 1];
+            largest[j] = m;
+            if (count == *kth) least = largest[count - 1] + 1;
+        }
+    }
+    while (largest[above] != largest[*kth - 1]) above++;
+    lo = largest[*kth - 1];
+    *kth -= above;
+    return lo;
+}
 /* The kth largest key (kth from 1) among those in [lo, hi], of which there are at least *kth. Histograms of 2048 bins
    narrow the range until a few are left to sort. *kth becomes the position among its equals: so many of them, in the
    order of their indices, are needed beside all larger ones. v is aligned. */
 static uint32_t cg_kth_(const float *v, size_t n, size_t *kth, uint32_t lo, uint32_t hi, cg_sign_filter_ filter) {
     enum { FEW = 64 };
+    const unsigned bin_bits = n < 2048 ? 8 : 11; /* clearing the bins should not take longer than filling them */
     size_t bins[2048];
     uint32_t few[FEW];
+    if (*kth <= 16 && n <= 1024) return cg_kth_of_few_(v, n, kth, lo, hi, filter);
     for (;;) {
-        uint32_t width = hi - lo, shift = width >> 11 ? cg_log2_(width) - 10 : 0, bin = width >> shift;
+        uint32_t width = hi - lo, shift = width >> bin_bits ? cg_log2_(width) - (bin_bits - 1) : 0, bin = width >> shift;
         size_t count = 0;
         memset(bins, 0, sizeof bins[0] * (bin + 1));
         for (size_t i = 0; i < n; i++) {
@@ -10422,18 +10380,30 @@ CG_OFFERED_ uint32_t cg_kth_magnitude_(const float *v, size_t n, size_t *rank) {
 /* thresholds: top-k and selections that estimate its threshold: DGC, SIDCo, MSTop-k
 
    Offers   cg_selector_, cg_list_keep_topk_, cg_select_topk_, cg_below_sums_of_ and a selection each
-   Needs    base, random, kernels, shape, sample (cg_mulhi64_), select/list, select/filter, select/topk
+   Needs    base, random, kernels, plan, sample (cg_mulhi64_), select/list, select/filter, select/topk
    Touches  the list; k and threshold in info; x, if a producer makes it
    Other headers may use: cg_list_keep_topk_, cg_select_topk_, cg_selector_
    Each selection fills the list, ascending by index, and refuses values that are not finite. */
 
 /* What a selection works on. */
+struct cg_selector_;
+/* A row of the table of selections, in core/rows.h. */
+typedef struct cg_selection_ {
+    cg_stage_row_ stage;
+    uint64_t (*max_selected)(const cg_op *op, uint64_t n); /* see core/plan.h */
+    /* Fills list, ascending by index, and info->threshold; info->k becomes the length of the list, unless the stage
+       keeps blocks or takes the indices of a support, where the function sets it. The list is undefined on an error. */
+    cg_status (*pick)(const struct cg_selector_ *p);
+} cg_selection_;
+static const cg_selection_ *cg_selection_of_(const cg_op *op); /* in core/rows.h */
+
 typedef struct cg_selector_ {
     const cg_kernels_ *kernels;
     const cg_extra *side;   /* of the caller: aux and support; may be NULL */
     const float *x;         /* n values of any alignment; NULL: those of a lazy producer, top-k only */
     cg_producer_ *producer; /* top-k: makes x, or is lazy; NULL: x has been made */
     size_t n;
+    size_t max_selected; /* values to keep, at most */
     uint64_t shared_key, rank_key; /* for random numbers that are equal on all ranks, and different */
     cg_list_ *list;                /* result */
     cg_info *info;                 /* op and tag; k and threshold are results */
@@ -10469,6 +10439,14 @@ static cg_status cg_select_topk_(const cg_selector_ *p, size_t k) {
     return s;
 }
 
+static cg_status cg_select_topk_by_ratio_(const cg_selector_ *p) { return cg_select_topk_(p, p->max_selected); }
+/* All magnitudes above a fixed one. */
+static cg_status cg_select_threshold_(const cg_selector_ *p) {
+    const uint32_t least = (cg_as_bits_(p->info->op.select.value) & CG_ABS_MASK_) + 1;
+    cg_filter_vector_(p->kernels, p->x, p->n, least, p->list);
+    return p->kernels->absmax_bits(p->list->value, p->list->count) >= CG_INF_BITS_ ? CG_E_NONFINITE : CG_OK;
+}
+
 /* sample_n magnitudes, one of every `stride` values, at random places that are the same on all ranks.
    sample_n * stride <= n. */
 static void cg_strided_sample_(const cg_selector_ *p, size_t stride, size_t sample_n, float *sample) {
@@ -10484,7 +10462,7 @@ static void cg_strided_sample_(const cg_selector_ *p, size_t stride, size_t samp
         for (size_t j = 0; j < many; j++) sample[i + j] = cg_as_float_(cg_load_bits_(p->x, index[j]) & CG_ABS_MASK_);
     }
 }
-/* Selects by an estimated threshold. Too many values (above cg_max_selected_) are cut to the k largest, fewer than 80 %
+/* Selects by an estimated threshold. Too many values (above max_selected) are cut to the k largest, fewer than 80 %
    of k lower the threshold and filter again, up to ten times; then, or if the list overflows, exact top-k decides. */
 static cg_status cg_select_by_estimate_(const cg_selector_ *p, size_t k, float threshold) {
     cg_list_ *list = p->list;
@@ -10493,7 +10471,7 @@ static cg_status cg_select_by_estimate_(const cg_selector_ *p, size_t k, float t
         if (!cg_filter_vector_(p->kernels, p->x, p->n, threshold_bits, list)) break;
         if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
         p->info->threshold = threshold;
-        if (list->count > cg_max_selected_(&p->info->op, p->n))
+        if (list->count > p->max_selected)
             p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, threshold_bits));
         if (list->count >= k - k / 5) return CG_OK;
     }
@@ -10586,8 +10564,9 @@ static cg_below_sums_ cg_below_sums_of_(const cg_selector_ *p, uint32_t limit) {
 /* MSTop-k: 30 bisections between the mean and the largest magnitude find high_bits, which at most k values reach, and
    low_bits, which more than k reach. All of the former are taken, and what is missing is taken from the values between
    the two: consecutive ones, from a random place on. */
-static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
+static cg_status cg_select_mstopk_(const cg_selector_ *p) {
     cg_list_ *list = p->list;
+    const size_t k = p->max_selected;
     uint32_t threshold_bits, next_bits, absmax_bits, low_bits = 0, high_bits = CG_INF_BITS_;
     double mean, lo = 0.0, hi = 1.0;
     size_t kth = k + 1, certain_n = 0, between_n = 0, start, seen = 0;
@@ -10736,20 +10715,21 @@ static cg_status cg_select_wangni_variance_(const cg_selector_ *p) {
 /* sides: the largest positive and the largest negative values, each side by its own count (AdaQ, SBC)
 
    Offers   cg_select_sides_
-   Needs    base, kernels, shape, select/list, select/filter, select/topk, select/thresholds
+   Needs    base, kernels, plan, select/list, select/filter, select/topk, select/thresholds
    Touches  the list */
 
-/* Side 0 is positive, side 1 negative. CG_SELECT_SIDES: the ratio of each side; CG_SELECT_SIDE: k of each, of which
-   only the side with the larger mean magnitude stays. The list has room for all n. */
+/* Side 0 is positive, side 1 negative. sides: the ratio of each side; side: k of each, of which only
+   the side with the larger mean magnitude stays. The list has room for all n. */
 static cg_status cg_select_sides_(const cg_selector_ *p) {
     static const cg_sign_filter_ filters[2] = { { 0, 0xffffffffu }, { 0x80000000u, 0xffffffffu } };
     const cg_stage *stage = &p->info->op.select;
+    const int one_side = cg_has_(&p->info->op, CG_KEEPS_ONE_SIDE_);
     cg_list_ *list = p->list;
     uint32_t kth_bits[2] = { 0, 0 }, threshold_bits = 1;
     size_t available[2] = { 0, 0 }, quota[2], ties_left[2] = { 0, 0 }, k, n = p->n;
     double mean[2] = { 0.0, 0.0 };
     available[0] = available[1] = n;
-    if (stage->id == CG_SELECT_SIDES) {
+    if (!one_side) {
         available[0] = available[1] = 0;
         for (size_t i = 0; i < n; i += CG_CHUNK_) {
             const size_t many = cg_min_(CG_CHUNK_, n - i);
@@ -10764,8 +10744,8 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
     }
     k = (size_t)cg_k_from_ratio_(stage->value, 0, n);
     for (int side = 0; side < 2; side++)
-        quota[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, available[side])
-                                                  : (size_t)cg_k_from_ratio_(stage->value, 0, available[side]);
+        quota[side] = one_side ? cg_min_(k, available[side])
+                                : (size_t)cg_k_from_ratio_(stage->value, 0, available[side]);
     if (n > CG_CHUNK_) { /* a threshold that enough values of both sides should reach */
         uint32_t positive_bits = quota[0]
             ? cg_threshold_estimate_(p->x, NULL, n, quota[0], 0, 1, CG_INF_BITS_, 0, list->value, filters[0])
@@ -10789,7 +10769,7 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
             kth_bits[side] = cg_kth_(
                 list->value, list->count, &ties_left[side], threshold_bits, CG_INF_BITS_ - 1, filters[side]);
     }
-    if (stage->id == CG_SELECT_SIDE) {
+    if (one_side) {
         size_t ties[2];
         ties[0] = ties_left[0];
         ties[1] = ties_left[1];
@@ -10974,52 +10954,329 @@ static cg_status cg_select_blocks_(const cg_selector_ *p) {
     return CG_OK;
 }
 
-/* src/core/select/run.h */
-/* run: calls the selection of an operator
+/* src/core/matrix.h */
+/* matrix: from an operator to the encoders of low-rank factors
 
-   Offers   cg_selector_run_
-   Needs    all rooms of select, shape; cg_select_given_ is in decode.h
-   Touches  the list; k and threshold in info; op.select.size of `given` in info */
+   Offers   cg_factor_lowrank_, cg_factor_atomo_ and their work space; cg_matrix_decode_ is in decode_into
+   Needs    base, random, lowrank, atomo, plan
+   Touches  the caller's scratch
+   Other headers may use: cg_lowrank_left_, cg_lowrank_right_ */
+
+/* Both write the factors p (rows of r values), then q (r rows of cols values), to the start of scratch, which has
+   cg_scratch_bytes_ and is aligned for floats; the rest of it is work space. */
+static uint8_t *cg_matrix_work_(float *behind_factors) {
+    uint8_t *work = (uint8_t *)behind_factors;
+    return work + (8 - ((uintptr_t)work & 7)) % 8;
+}
+static cg_status cg_factor_lowrank_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *scratch) {
+    const size_t rows = cg_matrix_rows_(&info->op), cols = cg_matrix_cols_(&info->op);
+    const unsigned r = cg_matrix_r_(&info->op);
+    float *q = scratch + rows * r;
+    return cg_lowrank_encode_(
+        kernels, cg_shared_key_(&info->tag), x, rows, cols, r, scratch, q, cg_matrix_work_(q + r * cols));
+}
+static cg_status cg_factor_atomo_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *scratch) {
+    const size_t rows = cg_matrix_rows_(&info->op), cols = cg_matrix_cols_(&info->op);
+    const unsigned r = cg_matrix_r_(&info->op);
+    float *q = scratch + rows * r;
+    unsigned atoms;
+    return cg_atomo_encode_(kernels, cg_rank_key_(&info->tag), x, rows, cols, info->op.transform.arg, scratch, q,
+        &atoms, cg_matrix_work_(q + r * cols));
+}
+static uint64_t cg_work_bytes_lowrank_(const cg_op *op) {
+    return cg_lowrank_work_bytes_(cg_matrix_rows_(op), cg_matrix_cols_(op), op->transform.arg);
+}
+static uint64_t cg_work_bytes_atomo_(const cg_op *op) {
+    return cg_atomo_work_bytes_(cg_matrix_rows_(op), cg_matrix_cols_(op));
+}
+
+/* A step of PowerSGD in two halves, so that factors of several ranks can be summed in between. op is low-rank, m its
+   matrix, work has room for r (rows + cols) doubles and keeps nothing between the halves. */
+
+/* Left factor p[rows][r] = alpha M Q. Q is warm[r][cols], or where that is NULL or all zero the random start of tag. */
+CG_OFFERED_ void cg_lowrank_left_(
+    const cg_op *op, const cg_tag *tag, const float *warm, const float *m, float alpha, float *p, double *work) {
+    const size_t rows = cg_matrix_rows_(op), cols = cg_matrix_cols_(op);
+    const unsigned r = cg_matrix_r_(op);
+    double *p64 = work, *q64 = p64 + r * rows;
+    int is_warm = 0;
+    for (size_t i = 0; warm && i < r * cols; i++) {
+        q64[i] = (double)cg_load_(warm, i);
+        is_warm |= (cg_load_bits_(warm, i) & CG_ABS_MASK_) != 0;
+    }
+    if (!is_warm) cg_lowrank_init_q_(cg_shared_key_(tag), cols, r, q64);
+    cg_matrix_times_(cg_kernels_now_(), m, rows, cols, q64, r, p64);
+    for (size_t i = 0; i < rows * r; i++) p[i] = (float)(p64[i % r * rows + i / r] * (double)alpha);
+}
+/* Makes the columns of p orthonormal, in place, and the right factor q[r][cols] = alpha P^T M of them.
+   CG_E_NONFINITE: p is too large; q is not written. */
+CG_OFFERED_ cg_status cg_lowrank_right_(
+    const cg_op *op, const float *m, float alpha, float *p, float *q, double *work) {
+    const size_t rows = cg_matrix_rows_(op), cols = cg_matrix_cols_(op);
+    const unsigned r = cg_matrix_r_(op);
+    double *p64 = work, *q64 = p64 + r * rows, norm = 0.0;
+    for (size_t i = 0; i < rows * r; i++) p64[i % r * rows + i / r] = (double)p[i];
+    if (!cg_gram_schmidt_(p64, rows, r, &norm)) return CG_E_NONFINITE;
+    cg_lowrank_store_p_(p64, rows, r, 1.0, p, r);
+    cg_lowrank_compute_q_(cg_kernels_now_(), m, rows, cols, p, r, r, q64);
+    for (size_t i = 0; i < cols * r; i++) q[i] = (float)(q64[i] * (double)alpha);
+    return CG_OK;
+}
+
+/* src/core/rows.h */
+/* rows: the tables of samples, transforms, selections and quantizers, and what follows from an operator's rows
+
+   Offers   cg_stage_row_, cg_stage_row_of_, cg_transformer_of_, cg_selection_of_, cg_quantizer_of_, cg_sampled_n_,
+            cg_plan_resume_, cg_plan_set_
+   Needs    all functions of stages: plan, transform, matrix, quantize, select; cg_select_given_ is in decode.h
+   Touches  nothing
+   A row stands at the place of its id. A new stage is a row here, beside its id and preset and what it computes. */
 
 static cg_status cg_select_given_(const cg_selector_ *p);
 
-/* Fills list, info->k and info->threshold. p->x has been made unless the selection is top-k. On an error the list is
-   undefined. */
-static cg_status cg_selector_run_(const cg_selector_ *p) {
-    const cg_stage *stage = &p->info->op.select;
-    cg_status s = CG_OK;
-    if (!p->n && stage->id != CG_SELECT_GIVEN) {
-        p->list->count = 0;
-        p->info->k = 0;
-        return CG_OK;
+/* The parts of a row that all tables have, in the order of cg_stage_row_. */
+#define CG_STALLS_(name) "ok; " name " is biased: without compgrad_ef.h training stalls"
+#define CG_NO_FLAGS_ { "", "" }, 0
+#define CG_FLAG_(first) { first, "" }, 1
+#define CG_FLAGS_(first, second, biasing) { first, second }, biasing
+#define CG_NO_ARG_ 0, 0
+#define CG_ARG_(lo, hi) lo, hi
+#define CG_NO_SIZE_ 0, 0, 0
+#define CG_SIZE_(lo) lo, CG_SIZE_MAX_, 0 /* a size, which text must give unless it may be 0 */
+#define CG_SIZE_OR_(usual) 1, CG_SIZE_MAX_, usual
+#define CG_NO_VALUE_ 0.0f, 0.0f, 0
+#define CG_VALUE_(lo, hi) lo, hi, 0
+#define CG_RATIO_ 0.0f, 1.0f, 1
+#define CG_NOT_NEGATIVE_ 0.0f, CG_FLT_MAX_, 0
+#define CG_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
+
+/* ---- samples ---- */
+
+typedef struct cg_sampler_ {
+    cg_stage_row_ stage;
+    uint64_t (*sampled_n)(const cg_op *op, uint64_t n, const cg_tag *tag); /* see core/plan.h */
+} cg_sampler_;
+#define CG_ROW_(id, name, params, warning, flags, traits, size, value, sampled_n) \
+  { { CG_SLOT_SAMPLE_, id, name, params, warning, flags, traits, CG_NO_ARG_, size, value }, cg_sampled_##sampled_n##_ }
+static const cg_sampler_ cg_samplers_[] = {
+    CG_ROW_(0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_SIZE_, CG_NO_VALUE_, all),
+    CG_ROW_(CG_SAMPLE_RANDK, "randk", "ratio=0.01", CG_STALLS_("randk:unscaled"), CG_FLAG_("unscaled"),
+        CG_SAMPLES_RATIO_, CG_NO_SIZE_, CG_RATIO_, randk),
+    CG_ROW_(CG_SAMPLE_PERMK, "permk", "workers=8", CG_STALLS_("permk:unscaled"), CG_FLAG_("unscaled"), CG_IS_PER_RANK_,
+        CG_SIZE_(1), CG_NO_VALUE_, permk),
+};
+#undef CG_ROW_
+
+/* ---- transforms ---- */
+
+#define CG_ROW_(id, name, params, warning, traits, arg, size, value, transformed_n, block, apply, factor, work_bytes) \
+  {                                                                                                                   \
+    { CG_SLOT_TRANSFORM_, id, name, params, warning, CG_NO_FLAGS_, traits, arg, size, value },                        \
+        cg_transformed_##transformed_n##_, block, apply, factor, work_bytes                                           \
+  }
+static const cg_transformer_ cg_transformers_[] = {
+    CG_ROW_(0, "", "", NULL, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, same, 0, NULL, NULL, NULL),
+    CG_ROW_(CG_TRANSFORM_ROTATE, "rotate", "rounds=3", NULL, CG_IS_ROTATION_, CG_ARG_(1, 3), CG_NO_SIZE_, CG_NO_VALUE_,
+        rotate, CG_ROTATE_BLOCK_, cg_apply_rotation_, NULL, NULL),
+    CG_ROW_(CG_TRANSFORM_DCT, "dct", "", NULL, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, dct, CG_DCT_BLOCK_,
+        cg_apply_dct_, NULL, NULL),
+    CG_ROW_(CG_TRANSFORM_LOWRANK, "lowrank", "rank=4:rows=512:cols=256", CG_STALLS_("lowrank"),
+        CG_IS_MATRIX_ | CG_IS_LINEAR_MATRIX_ | CG_IS_BIASED_, CG_ARG_(1, 64), CG_SIZE_(1), CG_VALUE_(1.0f, 16777216.0f),
+        matrix, 0, NULL, cg_factor_lowrank_, cg_work_bytes_lowrank_),
+    CG_ROW_(CG_TRANSFORM_ATOMO, "atomo", "budget=4:rows=512:cols=256", NULL, CG_IS_MATRIX_, CG_ARG_(1, 64), CG_SIZE_(1),
+        CG_VALUE_(1.0f, 16777216.0f), matrix, 0, NULL, cg_factor_atomo_, cg_work_bytes_atomo_),
+};
+#undef CG_ROW_
+
+/* ---- selections ---- */
+
+#define CG_ROW_(id, name, params, warning, traits, size, value, max_selected, pick)                            \
+  {                                                                                                            \
+    { CG_SLOT_SELECT_, id, name, params, warning, CG_NO_FLAGS_, CG_IS_SELECTION_ | (traits), CG_NO_ARG_, size, \
+        value },                                                                                               \
+        cg_selected_##max_selected##_, cg_select_##pick##_                                                     \
+  }
+#define CG_TOPK_TRAITS_ CG_IS_BIASED_ | CG_HAS_RATIO_ | CG_KEEPS_ABOUT_ | CG_KEEPS_LARGEST_
+static const cg_selection_ cg_selections_[] = {
+    { { CG_SLOT_SELECT_, 0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_ }, cg_selected_all_,
+        NULL },
+    CG_ROW_(CG_SELECT_TOPK, "topk", "ratio=0.01", CG_STALLS_("topk"),
+        CG_TOPK_TRAITS_ | CG_TAKES_K_ | CG_KEEPS_EXACTLY_ | CG_TAKES_PRODUCER_, CG_NO_SIZE_, CG_RATIO_, k,
+        topk_by_ratio),
+    CG_ROW_(CG_SELECT_THRESHOLD, "threshold", "magnitude=0.001", CG_STALLS_("threshold"), CG_IS_BIASED_, CG_NO_SIZE_,
+        CG_NOT_NEGATIVE_, all, threshold),
+    CG_ROW_(
+        CG_SELECT_DGC, "dgc", "ratio=0.01", CG_STALLS_("dgc"), CG_TOPK_TRAITS_, CG_NO_SIZE_, CG_RATIO_, estimate, dgc),
+    CG_ROW_(CG_SELECT_MSTOPK, "mstopk", "ratio=0.01", CG_STALLS_("mstopk"),
+        CG_TOPK_TRAITS_ | CG_TAKES_K_ | CG_KEEPS_EXACTLY_, CG_NO_SIZE_, CG_RATIO_, k, mstopk),
+    CG_ROW_(CG_SELECT_SIDCO, "sidco", "ratio=0.01", CG_STALLS_("sidco"), CG_TOPK_TRAITS_, CG_NO_SIZE_, CG_RATIO_,
+        estimate, sidco),
+    CG_ROW_(CG_SELECT_WANGNI, "wangni", "ratio=0.01", NULL, CG_HAS_RATIO_, CG_NO_SIZE_, CG_RATIO_, all, wangni),
+    CG_ROW_(CG_SELECT_WANGNIVAR, "wangnivar", "epsilon=0.5", NULL, 0, CG_NO_SIZE_, CG_POSITIVE_, all, wangni_variance),
+    CG_ROW_(CG_SELECT_BINS, "bins", "bin=50", CG_STALLS_("bins"), CG_IS_BIASED_ | CG_NEEDS_AUX_, CG_SIZE_(1),
+        CG_NO_VALUE_, all, adacomp),
+    CG_ROW_(CG_SELECT_SIDES, "sides", "ratio=0.01", CG_STALLS_("sides"), CG_IS_BIASED_ | CG_HAS_RATIO_, CG_NO_SIZE_,
+        CG_RATIO_, all, sides),
+    CG_ROW_(CG_SELECT_SIDE, "side", "ratio=0.01", CG_STALLS_("side"),
+        CG_IS_BIASED_ | CG_HAS_RATIO_ | CG_KEEPS_ONE_SIDE_, CG_NO_SIZE_, CG_RATIO_, k, sides),
+    CG_ROW_(CG_SELECT_CHUNKED, "chunked", "chunk=64:ratio=0.1", CG_STALLS_("chunked"),
+        CG_IS_BIASED_ | CG_HAS_RATIO_ | CG_KEEPS_ABOUT_ | CG_KEEPS_EXACTLY_, CG_SIZE_(1), CG_RATIO_, chunked, chunked),
+    CG_ROW_(CG_SELECT_BLOCKS, "blocks", "block=256", NULL, CG_KEEPS_BLOCKS_, CG_SIZE_(1), CG_NO_VALUE_, all, blocks),
+    CG_ROW_(CG_SELECT_GIVEN, "given", "support=0", CG_STALLS_("given"), CG_IS_BIASED_ | CG_NEEDS_SUPPORT_, CG_SIZE_(0),
+        CG_NO_VALUE_, all, given),
+    CG_ROW_(CG_SELECT_VARIANCE, "variance", "alpha=1", CG_STALLS_("variance"), CG_IS_BIASED_ | CG_NEEDS_AUX_,
+        CG_NO_SIZE_, CG_NOT_NEGATIVE_, all, variance),
+};
+#undef CG_ROW_
+
+/* ---- quantizers ---- */
+
+/* needs, scale_count, scale_width, measure, set_scales, legal */
+#define CG_NO_SCALES_ CG_NEEDS_NOTHING_, 0, 4, NULL, NULL, NULL
+#define CG_MEAN_AFTERWARDS_ CG_NEEDS_SUM_AFTERWARDS_, 1, 4, NULL, NULL, cg_legal_magnitude_
+#define CG_SCALES_(count, measure, set, legal) \
+  CG_NEEDS_BUCKET_STATS_, count, 4, cg_measure_##measure##_, cg_set_scales_##set##_, cg_legal_##legal##_
+#define CG_E8M0_(element) /* one byte */ \
+  CG_NEEDS_BUCKET_STATS_, 1, 1, cg_measure_absmax_, cg_set_scales_mx_##element##_, cg_legal_magnitude_
+/* output, bits, fixed_bucket, full_scale, levels, bits_x32 */
+#define CG_PACKED_(bits) CG_OUTPUT_PACKED_, bits, 0, 0.0f, NULL, NULL
+#define CG_GRID_(levels) CG_OUTPUT_SYMBOLS_, 0, 0, 0.0f, cg_levels_##levels##_, NULL
+#define CG_PACKED_GRID_(bits, levels) CG_OUTPUT_PACKED_, bits, 0, 0.0f, cg_levels_##levels##_, NULL
+#define CG_TABLE_(bits, bucket, full_scale) CG_OUTPUT_SYMBOLS_, bits, bucket, full_scale, NULL, NULL
+/* rescale, stored_absmax_bits, stored_limit */
+#define CG_TOTAL_ NULL, NULL, 0
+#define CG_STORED_(width, limit) NULL, cg_stored_absmax_bits_##width##_, limit
+#define CG_ROW_(id, name, params, warning, flags, traits, arg, size, value, scales, output, encode, decode, rest) \
+  {                                                                                                               \
+    { CG_SLOT_QUANTIZE_, id, name, params, warning, flags, traits, arg, size, value }, scales, output,            \
+        cg_encode_##encode##_, cg_decode_##decode##_, rest                                                        \
+  }
+/* the same of a format without parameters */
+#define CG_PLAIN_(id, name, params, warning, traits, scales, output, function, rest)                               \
+  {                                                                                                                \
+    { CG_SLOT_QUANTIZE_, id, name, params, warning, CG_NO_FLAGS_, traits, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_ }, \
+        scales, output, cg_encode_##function##_, cg_decode_##function##_, rest                                     \
+  }
+static const cg_quantizer_ cg_quantizers_[] = {
+    CG_PLAIN_(0, "", "", NULL, CG_IS_F32_ | CG_CODES_EXPONENTS_, CG_NO_SCALES_, CG_PACKED_(32), f32,
+        CG_STORED_(f32, CG_INF_BITS_)),
+    CG_PLAIN_(
+        CG_QUANTIZE_F16, "f16", "", NULL, CG_IS_BIASED_, CG_NO_SCALES_, CG_PACKED_(16), f16, CG_STORED_(16, 0x7c00)),
+    CG_PLAIN_(CG_QUANTIZE_BF16, "bf16", "", NULL, CG_IS_BIASED_ | CG_CODES_EXPONENTS_, CG_NO_SCALES_, CG_PACKED_(16),
+        bf16, CG_STORED_(16, 0x7f80)),
+    CG_PLAIN_(CG_QUANTIZE_SIGN, "sign", "", CG_STALLS_("sign"), CG_IS_BIASED_ | CG_IS_SIGN_, CG_NO_SCALES_,
+        CG_PACKED_(1), sign, CG_TOTAL_),
+    CG_PLAIN_(CG_QUANTIZE_EFSIGN, "efsign", "", CG_STALLS_("efsign"), CG_IS_BIASED_, CG_MEAN_AFTERWARDS_, CG_PACKED_(1),
+        efsign, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_ABSMAX, "absmax", "bits=4:bucket=512", NULL, CG_FLAG_("nearest"), CG_HAS_GRID_, CG_ARG_(1, 8),
+        CG_SIZE_(1), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_GRID_(of_bits), levels, levels,
+        CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_MINMAX, "minmax", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "norm", 1), CG_HAS_GRID_,
+        CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_, CG_SCALES_(2, range, range, range), CG_GRID_(none), levels, levels,
+        CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_TERNGRAD, "terngrad", "", NULL, CG_FLAGS_("nearest", "clip", 3), CG_HAS_GRID_, CG_NO_ARG_,
+        CG_NO_SIZE_, CG_NO_VALUE_, CG_SCALES_(1, ternary, ternary, magnitude), CG_GRID_(one), levels, levels,
+        CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_LEVELS, "levels", "levels=4:bucket=512", NULL, CG_FLAGS_("nearest", "max", 1), CG_HAS_GRID_,
+        CG_ARG_(1, 127), CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(1, norm, norm, magnitude), CG_GRID_(of_arg), levels,
+        levels, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_FLEXPOINT, "flexpoint", "bits=8:bucket=512", NULL, CG_NO_FLAGS_,
+        CG_IS_BIASED_ | CG_HAS_GRID_ | CG_SCALE_IS_STEP_ | CG_ROUNDS_TO_NEAREST_, CG_ARG_(2, 8), CG_SIZE_(1),
+        CG_NO_VALUE_, CG_SCALES_(1, absmax, pow2, magnitude), CG_GRID_(of_bits), levels, levels, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_TRITS, "trits", "multiplier=1", CG_STALLS_("trits"), CG_NO_FLAGS_,
+        CG_IS_BIASED_ | CG_HAS_GRID_ | CG_ROUNDS_TO_NEAREST_, CG_NO_ARG_, CG_NO_SIZE_, CG_VALUE_(1.0f, 1.99999988f),
+        CG_SCALES_(1, absmax, threelc, magnitude), CG_GRID_(one), levels, levels, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_STROM, "strom", "tau=0.001", CG_STALLS_("strom"), CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_,
+        CG_NO_SIZE_, CG_POSITIVE_, CG_NO_SCALES_, CG_GRID_(one), strom, strom, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_ONEBIT, "onebit", "column=1024", CG_STALLS_("onebit"), CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_,
+        CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(2, signed_sums, signed_means, finite2), CG_TABLE_(1, 0, 0.0f), onebit,
+        onebit, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_MEAN, "mean", "", CG_STALLS_("mean"), CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_,
+        CG_NO_VALUE_, CG_SCALES_(1, signed_sums, mean, finite), CG_PACKED_(0), none, mean, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_NATURAL, "natural", "", NULL, CG_FLAG_("nearest"), 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
+        CG_NO_SCALES_, CG_PACKED_(9), natural, natural, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_DITHER, "dither", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "max", 1), 0, CG_ARG_(2, 8),
+        CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(1, norm, norm, magnitude), CG_TABLE_(0, 0, 1.0f), dither, dither,
+        CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_DYNAMIC8, "dynamic8", "bucket=256", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_(0),
+        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, 1.0f), dynamic, dynamic, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_E4M3, "e4m3", "bucket=512", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_OR_(512),
+        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, CG_E4M3_MAX_), e4m3, e4m3, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_E5M2, "e5m2", "bucket=512", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_OR_(512),
+        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, CG_E5M2_MAX_), e5m2, e5m2, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_MXFP4, "mxfp4", "", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
+        CG_E8M0_(e2m1), CG_TABLE_(4, 32, 1.0f), mx4, mx4, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_MXE4M3, "mxe4m3", "", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
+        CG_E8M0_(e4m3), CG_TABLE_(8, 32, 1.0f), e4m3, mx_e4m3, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_MXE5M2, "mxe5m2", "", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
+        CG_E8M0_(e5m2), CG_TABLE_(8, 32, 1.0f), e5m2, mx_e5m2, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_NF4, "nf4", "bucket=64", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_OR_(64),
+        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(4, 0, 1.0f), nf4, nf4, CG_TOTAL_),
+    { { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, "lloyd", "bits=2", NULL, CG_NO_FLAGS_,
+          CG_WANTS_ROTATION_ | CG_OWNS_SCALES_, CG_NO_ARG_, CG_NO_SIZE_, CG_VALUE_(1.0f, 4.0f) },
+        CG_SCALES_(1, norm, l2norm, magnitude), CG_OUTPUT_PACKED_, 0, CG_ROTATE_BLOCK_, 0.0f, NULL, cg_bits_x32_lloyd_,
+        cg_encode_lloyd_, cg_decode_lloyd_, cg_rescale_lloyd_, NULL, 0 },
+    CG_ROW_(CG_QUANTIZE_FLEX16, "flex16", "bucket=512", NULL, CG_NO_FLAGS_,
+        CG_IS_BIASED_ | CG_HAS_GRID_ | CG_SCALE_IS_STEP_ | CG_ROUNDS_TO_NEAREST_, CG_NO_ARG_, CG_SIZE_(1), CG_NO_VALUE_,
+        CG_SCALES_(1, absmax, pow2, magnitude), CG_PACKED_GRID_(16, 16_bits), steps16, steps16, CG_TOTAL_),
+};
+#undef CG_ROW_
+#undef CG_PLAIN_
+/* of every cg_codec */
+static const cg_stage_row_ cg_user_row_ = { CG_SLOT_QUANTIZE_, CG_QUANTIZE_USER, "user", "", NULL, CG_NO_FLAGS_,
+    CG_IS_USER_CODEC_ | CG_IS_BIASED_, CG_ARG_(0, 65535), CG_SIZE_(0), CG_NOT_NEGATIVE_ };
+
+#define CG_LENGTH_OF_(table) (sizeof(table) / sizeof(table)[0])
+static const cg_stage_row_ *cg_row_at_(unsigned slot, unsigned id) {
+    switch (slot) {
+    case CG_SLOT_SAMPLE_: return id < CG_LENGTH_OF_(cg_samplers_) ? &cg_samplers_[id].stage : NULL;
+    case CG_SLOT_TRANSFORM_: return id < CG_LENGTH_OF_(cg_transformers_) ? &cg_transformers_[id].stage : NULL;
+    case CG_SLOT_SELECT_: return id < CG_LENGTH_OF_(cg_selections_) ? &cg_selections_[id].stage : NULL;
+    case CG_SLOT_QUANTIZE_: return id < CG_LENGTH_OF_(cg_quantizers_) ? &cg_quantizers_[id].stage : NULL;
+    default: return NULL;
     }
-    switch (stage->id) {
-    case CG_SELECT_TOPK: s = cg_select_topk_(p, (size_t)cg_max_selected_(&p->info->op, p->n)); break;
-    case CG_SELECT_MSTOPK: s = cg_select_mstopk_(p, (size_t)cg_max_selected_(&p->info->op, p->n)); break;
-    case CG_SELECT_DGC: s = cg_select_dgc_(p); break;
-    case CG_SELECT_SIDCO: s = cg_select_sidco_(p); break;
-    case CG_SELECT_WANGNI: s = cg_select_wangni_(p); break;
-    case CG_SELECT_WANGNIVAR: s = cg_select_wangni_variance_(p); break;
-    case CG_SELECT_SIDES:
-    case CG_SELECT_SIDE: s = cg_select_sides_(p); break;
-    case CG_SELECT_BINS: s = cg_select_adacomp_(p); break;
-    case CG_SELECT_VARIANCE: s = cg_select_variance_(p); break;
-    case CG_SELECT_CHUNKED: s = cg_select_chunked_(p); break;
-    case CG_SELECT_BLOCKS: return cg_select_blocks_(p); /* k is not the number of indices */
-    case CG_SELECT_GIVEN: return cg_select_given_(p);
-    default:
-        cg_filter_vector_(p->kernels, p->x, p->n, (cg_as_bits_(stage->value) & CG_ABS_MASK_) + 1, p->list);
-        if (p->kernels->absmax_bits(p->list->value, p->list->count) >= CG_INF_BITS_) s = CG_E_NONFINITE;
-    }
-    p->info->k = p->list->count;
-    return s;
+}
+static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, const cg_stage *s) {
+    const cg_stage_row_ *row = cg_row_at_(slot, s->id);
+    if (row) return row;
+    return slot == CG_SLOT_QUANTIZE_ && cg_is_user_codec_(s) ? &cg_user_row_ : &cg_samplers_[0].stage;
+}
+static uint32_t cg_op_traits_(const cg_op *op) {
+    uint32_t traits = 0;
+    if (op->sample.id < CG_LENGTH_OF_(cg_samplers_)) traits |= cg_samplers_[op->sample.id].stage.traits;
+    if (op->transform.id < CG_LENGTH_OF_(cg_transformers_)) traits |= cg_transformers_[op->transform.id].stage.traits;
+    if (op->select.id < CG_LENGTH_OF_(cg_selections_)) traits |= cg_selections_[op->select.id].stage.traits;
+    if (op->quantize.id < CG_LENGTH_OF_(cg_quantizers_)) traits |= cg_quantizers_[op->quantize.id].stage.traits;
+    else if (cg_is_user_codec_(&op->quantize)) traits |= cg_user_row_.traits;
+    return traits;
+}
+static const cg_transformer_ *cg_transformer_of_(const cg_op *op) { return &cg_transformers_[op->transform.id]; }
+static const cg_selection_ *cg_selection_of_(const cg_op *op) { return &cg_selections_[op->select.id]; }
+static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
+    return q->id < CG_LENGTH_OF_(cg_quantizers_) ? &cg_quantizers_[q->id] : NULL;
+}
+
+static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag) {
+    return cg_samplers_[op->sample.id].sampled_n(op, n, tag);
+}
+static void cg_plan_resume_(cg_plan_ *plan, const cg_op *op) {
+    plan->traits = cg_op_traits_(op);
+    plan->transformed_n = cg_transformer_of_(op)->transformed_n(op, plan->sampled_n);
+    plan->max_selected = cg_selection_of_(op)->max_selected(op, plan->transformed_n);
+    plan->values_per_index = plan->traits & CG_KEEPS_BLOCKS_ ? op->select.size : 1;
+    plan->universe = cg_index_count_(plan, plan->transformed_n);
+}
+static void cg_plan_set_(cg_plan_ *plan, const cg_op *op, uint64_t n, const cg_tag *tag) {
+    plan->n = n;
+    plan->sampled_n = cg_sampled_n_(op, n, tag);
+    cg_plan_resume_(plan, op);
 }
 
 /* src/core/indices.h */
 /* indices: index sets as Elias-Fano, bitmap or Golomb-Rice codes, written from a list and read in batches
 
    Offers   cg_index_put_, cg_index_reader_ with cg_index_open_, cg_index_get_ and cg_index_get_per_value_
-   Needs    base, kernels/dispatch, codes/golomb, shape, packet (sizes), select/list
+   Needs    base, kernels/dispatch, codes/golomb, plan, packet (sizes), select/list
    Touches  the index section that is written; the reader
    Reading is safe on any bytes: a reader never leaves the section, and returns fewer indices where the bits run out.
    Whether indices ascend and are in range is cg_index_check_'s business. */
@@ -11115,13 +11372,12 @@ typedef struct cg_index_reader_ {
 } cg_index_reader_;
 
 /* At the first index of a packet whose header is info and whose index section is at p. */
-static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
+static cg_index_reader_ cg_index_open_(const cg_info *info, const cg_plan_ *plan, const uint8_t *p) {
     cg_index_reader_ r;
-    uint64_t k;
-    r.transformed_n = cg_transformed_n_(&info->op, info->drawn);
-    r.values_per_index = cg_values_per_index_(&info->op);
-    r.universe = cg_index_count_(&info->op, r.transformed_n);
-    k = cg_index_count_(&info->op, info->k);
+    const uint64_t k = cg_index_count_(plan, info->k);
+    r.transformed_n = plan->transformed_n;
+    r.values_per_index = plan->values_per_index;
+    r.universe = plan->universe;
     r.bitmap = info->index_code == CG_CODE_BITMAP;
     r.golomb = info->index_code == CG_CODE_GOLOMB;
     r.avx2 = cg_isa_used() == CG_ISA_AVX2;
@@ -11215,62 +11471,6 @@ static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size
         if (++r->block_pos == r->values_per_index || index[i] + 1 == r->transformed_n) r->block_pos = 0;
     }
     return count;
-}
-
-/* src/core/matrix.h */
-/* matrix: from an operator to the encoders of low-rank factors
-
-   Offers   cg_matrix_encode_; cg_matrix_decode_ is in decode_into
-   Needs    base, random, lowrank, atomo, shape
-   Touches  the caller's scratch
-   Other headers may use: cg_lowrank_left_, cg_lowrank_right_ */
-
-/* Writes the factors p (rows of r values), then q (r rows of cols values), to the start of scratch, which has
-   cg_scratch_bytes_ and is aligned for floats; the rest of it is work space. */
-static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *scratch) {
-    const size_t rows = cg_matrix_rows_(&info->op), cols = cg_matrix_cols_(&info->op);
-    const unsigned r = cg_matrix_r_(&info->op);
-    float *q = scratch + rows * r;
-    uint8_t *work = (uint8_t *)(q + r * cols);
-    unsigned atoms;
-    work += (8 - ((uintptr_t)work & 7)) % 8;
-    if (info->op.transform.id == CG_TRANSFORM_LOWRANK)
-        return cg_lowrank_encode_(kernels, cg_shared_key_(&info->tag), x, rows, cols, r, scratch, q, work);
-    return cg_atomo_encode_(
-        kernels, cg_rank_key_(&info->tag), x, rows, cols, info->op.transform.arg, scratch, q, &atoms, work);
-}
-
-/* A step of PowerSGD in two halves, so that factors of several ranks can be summed in between. op is low-rank, m its
-   matrix, work has room for r (rows + cols) doubles and keeps nothing between the halves. */
-
-/* Left factor p[rows][r] = alpha M Q. Q is warm[r][cols], or where that is NULL or all zero the random start of tag. */
-CG_OFFERED_ void cg_lowrank_left_(
-    const cg_op *op, const cg_tag *tag, const float *warm, const float *m, float alpha, float *p, double *work) {
-    const size_t rows = cg_matrix_rows_(op), cols = cg_matrix_cols_(op);
-    const unsigned r = cg_matrix_r_(op);
-    double *p64 = work, *q64 = p64 + r * rows;
-    int is_warm = 0;
-    for (size_t i = 0; warm && i < r * cols; i++) {
-        q64[i] = (double)cg_load_(warm, i);
-        is_warm |= (cg_load_bits_(warm, i) & CG_ABS_MASK_) != 0;
-    }
-    if (!is_warm) cg_lowrank_init_q_(cg_shared_key_(tag), cols, r, q64);
-    cg_matrix_times_(cg_kernels_now_(), m, rows, cols, q64, r, p64);
-    for (size_t i = 0; i < rows * r; i++) p[i] = (float)(p64[i % r * rows + i / r] * (double)alpha);
-}
-/* Makes the columns of p orthonormal, in place, and the right factor q[r][cols] = alpha P^T M of them.
-   CG_E_NONFINITE: p is too large; q is not written. */
-CG_OFFERED_ cg_status cg_lowrank_right_(
-    const cg_op *op, const float *m, float alpha, float *p, float *q, double *work) {
-    const size_t rows = cg_matrix_rows_(op), cols = cg_matrix_cols_(op);
-    const unsigned r = cg_matrix_r_(op);
-    double *p64 = work, *q64 = p64 + r * rows, norm = 0.0;
-    for (size_t i = 0; i < rows * r; i++) p64[i % r * rows + i / r] = (double)p[i];
-    if (!cg_gram_schmidt_(p64, rows, r, &norm)) return CG_E_NONFINITE;
-    cg_lowrank_store_p_(p64, rows, r, 1.0, p, r);
-    cg_lowrank_compute_q_(cg_kernels_now_(), m, rows, cols, p, r, r, q64);
-    for (size_t i = 0; i < cols * r; i++) q[i] = (float)(q64[i] * (double)alpha);
-    return CG_OK;
 }
 
 /* src/core/encode.h */
@@ -11422,7 +11622,7 @@ static int cg_encode_chunk_(
     const cg_quantizer_ *quantizer = lay->quantizer;
     const size_t bucket_size = (size_t)lay->bucket_size, end = first + many;
     const float *v = cg_source_fetch_(e->src, first, many, buf), unit_scale = 1.0f;
-    const int short_buckets = quantizer->full_scale &&
+    const int short_buckets = quantizer->full_scale != 0.0f &&
         bucket_size < 256; /* calls for each would cost more than a pass */
     if (quantizer->needs != CG_NEEDS_BUCKET_STATS_) {
         enc->absmax_bits = cg_max32_(enc->absmax_bits,
@@ -11437,12 +11637,12 @@ static int cg_encode_chunk_(
     for (size_t i = first, b = first / bucket_size, stop; i < end; i = stop, b++) {
         stop = cg_min_(end, cg_bucket_end_(lay, b));
         if (b != enc->bucket_index && !cg_block_encoder_bucket_(e, enc, b, v, first, end)) return 0;
-        if (quantizer->full_scale) {
-            float factor = cg_ratio_or_zero_(quantizer->full_scale(e->stage), enc->scales[0]);
+        if (quantizer->full_scale != 0.0f) {
+            float factor = cg_ratio_or_zero_(quantizer->full_scale, enc->scales[0]);
             const float *w = cg_at_(v, i - first);
             if (short_buckets || cg_is_tiny_(enc->scales[0])) {
                 cg_bucket_normalize_(
-                    e->kernels, quantizer->full_scale(e->stage), enc->scales[0], w, stop - i, buf + (i - first));
+                    e->kernels, quantizer->full_scale, enc->scales[0], w, stop - i, buf + (i - first));
                 w = buf + (i - first);
                 factor = 1.0f;
             }
@@ -11687,7 +11887,7 @@ CG_OFFERED_ void cg_producer_run_(cg_producer_ *producer, float *x) {
 /* compress: from x to a packet: sizes, sample, transform, selection, values, indices, header
 
    Offers   cg_bound_, cg_compress_checked_, cg_layout_sizes_
-   Needs    base, kernels/dispatch, random, stages, shape, packet, layout, source, select, indices, matrix, encode
+   Needs    base, kernels/dispatch, random, stages, plan, packet, layout, source, select, indices, matrix, encode
    Touches  the caller's packet, *len and scratch; x, if a producer makes it
    Other headers may use: cg_compress_checked_
    A packet is written in the order values, indices, header, as the header has their lengths and the checksum. */
@@ -11705,31 +11905,29 @@ static cg_status cg_layout_sizes_(
     }
     return CG_OK;
 }
-/* Bytes that any packet fits whose sample has left sampled_n values; 0: op refuses, or they overflow. */
-static size_t cg_bound_sampled_(const cg_op *op, const cg_extra *extra, uint64_t sampled_n) {
+/* Bytes that any packet of this plan fits; 0: op refuses, or they overflow. */
+static size_t cg_plan_bound_(const cg_plan_ *plan, const cg_op *op, const cg_extra *extra) {
     cg_layout_ lay;
-    const uint64_t transformed_n = cg_transformed_n_(op, sampled_n);
-    uint64_t k, universe, values, indices = 0;
-    if (transformed_n == CG_TOO_LARGE_) return 0;
-    k = cg_max_selected_(op, transformed_n);
+    const uint64_t k = plan->max_selected;
+    uint64_t values, indices = 0;
+    if (plan->transformed_n == CG_TOO_LARGE_) return 0;
     if (cg_layout_sizes_(op, extra, k, &lay, &values) != CG_OK) return 0;
-    universe = cg_index_count_(op, transformed_n);
-    if (cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED)
-        indices = cg_index_bytes_(cg_index_code_(op, universe, k), universe, k);
-    else if (op->select.id && op->select.id != CG_SELECT_GIVEN)
-        indices = cg_index_bound_(op, universe, cg_index_count_(op, k));
+    if (plan->traits & CG_KEEPS_EXACTLY_) indices = cg_index_bytes_(cg_index_code_(op, plan, k), plan->universe, k);
+    else if (cg_has_indices_(plan)) indices = cg_index_bound_(op, plan->universe, cg_index_count_(plan, k));
     return cg_size_or_zero_(cg_add_sat_(cg_add_sat_(values, indices), CG_HEADER_BYTES));
 }
 /* Bytes that any packet of op and n values fits; 0: op is illegal or does not fit n, or the bound overflows. PermK
    leaves some ranks one value fewer, and Elias-Fano may need a bit more for each index then. */
 static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
-    uint64_t sampled_n;
+    cg_plan_ plan;
     size_t most, fewer;
     if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
-    sampled_n = cg_sampled_n_(op, n, NULL);
-    most = cg_bound_sampled_(op, extra, sampled_n);
-    if (!most || op->sample.id != CG_SAMPLE_PERMK || !sampled_n) return most;
-    fewer = cg_bound_sampled_(op, extra, sampled_n - 1);
+    plan = cg_plan_of_(op, n);
+    most = cg_plan_bound_(&plan, op, extra);
+    if (!most || !(plan.traits & CG_IS_PER_RANK_) || !plan.sampled_n) return most;
+    plan.sampled_n--;
+    cg_plan_resume_(&plan, op);
+    fewer = cg_plan_bound_(&plan, op, extra);
     return fewer > most ? fewer : most;
 }
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *extra, size_t n) {
@@ -11742,7 +11940,11 @@ CG_API_ size_t cg_bound(const cg_op *op, size_t n) { return cg_bound_with(op, NU
 
 CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    size_t bytes = !op || cg_op_check_new_(op) != CG_OK ? 0 : cg_size_or_zero_(cg_scratch_bytes_(op, n));
+    size_t bytes = 0;
+    if (op && cg_op_check_new_(op) == CG_OK) {
+        const cg_plan_ plan = cg_plan_of_(op, n);
+        bytes = cg_size_or_zero_(cg_scratch_bytes_(op, &plan));
+    }
     cg_fenv_leave_(env);
     return bytes;
 }
@@ -11750,20 +11952,20 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
 /* Sample, transform and selection: sets info->k, and the source to what the quantizer sees. Without a selection, user
    codec or matrix, sample and transform are left to be done chunk by chunk. list is in scratch; info has op, n, drawn
    and tag. */
-CG_NOINLINE_ cg_status cg_source_prepare_(
-    const cg_kernels_ *kernels, cg_info *info, const cg_extra *extra, cg_source_ *src, cg_list_ *list) {
+CG_NOINLINE_ cg_status cg_source_prepare_(const cg_kernels_ *kernels, const cg_plan_ *plan, cg_info *info,
+    const cg_extra *extra, cg_source_ *src, cg_list_ *list) {
     const cg_op *op = &info->op;
-    const size_t transformed_n = (size_t)cg_transformed_n_(op, info->drawn);
+    const size_t transformed_n = (size_t)plan->transformed_n;
     cg_status s = CG_OK;
     info->k = transformed_n;
-    if (cg_is_matrix_op_(op)) {
-        s = cg_matrix_encode_(kernels, info, src->x, list->materialized);
+    if (plan->traits & CG_IS_MATRIX_) {
+        s = cg_transformer_of_(op)->factor(kernels, info, src->x, list->materialized);
         src->x = list->materialized;
         src->to_transform = 0;
         src->count = transformed_n;
         return s;
     }
-    if (cg_needs_materialized_(op) && transformed_n) {
+    if (cg_needs_materialized_(op, plan) && transformed_n) {
         for (size_t i = 0, many; i < transformed_n; i += many) {
             const float *v;
             many = cg_min_(CG_CHUNK_, transformed_n - i);
@@ -11776,18 +11978,21 @@ CG_NOINLINE_ cg_status cg_source_prepare_(
         src->count = transformed_n;
         src->producer = NULL;
     }
-    if (op->select.id) {
+    if (plan->traits & CG_IS_SELECTION_) {
         cg_selector_ selector;
         selector.kernels = kernels;
         selector.side = extra;
         selector.x = cg_source_is_lazy_(src) ? NULL : src->x;
         selector.producer = src->producer;
         selector.n = transformed_n;
+        selector.max_selected = (size_t)plan->max_selected;
         selector.shared_key = cg_shared_key_(&info->tag);
         selector.rank_key = cg_rank_key_(&info->tag);
         selector.list = list;
         selector.info = info;
-        s = cg_selector_run_(&selector);
+        info->k = list->count = 0;
+        if (transformed_n || plan->traits & CG_NEEDS_SUPPORT_) s = cg_selection_of_(op)->pick(&selector);
+        if (!(plan->traits & (CG_KEEPS_BLOCKS_ | CG_NEEDS_SUPPORT_))) info->k = list->count;
         src->producer = NULL;
         src->x = list->value;
         src->count = info->k;
@@ -11812,23 +12017,22 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
 }
 
 /* Will a later stage call the producer where it needs values? If not, cg_producer_make_all_ has to make x first. */
-static int cg_producer_is_fused_(const cg_op *op, const cg_producer_ *producer) {
-    if (op->sample.id || op->code.arg || cg_is_matrix_op_(op) || cg_is_user_codec_(&op->quantize)) return 0;
-    return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && producer->threshold_hint);
+static int cg_producer_is_fused_(const cg_op *op, uint32_t traits, const cg_producer_ *producer) {
+    if (op->sample.id || op->code.arg || traits & (CG_IS_MATRIX_ | CG_IS_USER_CODEC_)) return 0;
+    return !op->select.id || (traits & CG_TAKES_PRODUCER_ && !op->transform.id && producer->threshold_hint);
 }
-/* info has op, n and tag, all checked; scratch has cg_scratch_bytes_. CG_OK: the packet has *len bytes. On an error the
-   packet's bytes are undefined, and *len is as it was. */
-static cg_status cg_compress_packet_(cg_info *info, const cg_extra *extra, cg_producer_ *producer, const float *x,
-    uint8_t *packet, size_t cap, size_t *len, void *scratch) {
+/* info has op, n and tag, all checked, and plan is theirs; scratch has cg_scratch_bytes_. CG_OK: the packet has *len
+   bytes. On an error the packet's bytes are undefined, and *len is as it was. */
+static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra,
+    cg_producer_ *producer, const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
     cg_list_ list;
     cg_source_ src;
     cg_checksum_ body = { 0, 0, 0 };
-    uint64_t value_bytes, index_bytes, universe, need;
+    uint64_t value_bytes, index_bytes, indices, need;
     cg_status s;
-    if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_ARG;
-    info->drawn = cg_sampled_n_(&info->op, info->n, &info->tag);
+    info->drawn = plan->sampled_n;
     src.kernels = kernels;
     src.info = info;
     src.x = x;
@@ -11836,9 +12040,9 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *extra, cg_pr
     src.to_sample = info->op.sample.id != 0;
     src.to_transform = info->op.transform.id != 0;
     src.producer = producer;
-    if (producer && !cg_producer_is_fused_(&info->op, producer)) cg_producer_make_all_(&src);
-    cg_list_in_scratch_(&list, &info->op, cg_transformed_n_(&info->op, info->drawn), scratch);
-    s = cg_source_prepare_(kernels, info, extra, &src, &list);
+    if (producer && !cg_producer_is_fused_(&info->op, plan->traits, producer)) cg_producer_make_all_(&src);
+    cg_list_in_scratch_(&list, &info->op, plan, scratch);
+    s = cg_source_prepare_(kernels, plan, info, extra, &src, &list);
     if (s != CG_OK) return s;
     s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
@@ -11846,9 +12050,9 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *extra, cg_pr
     if (lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ && CG_BLOCK_ % lay.bucket_size &&
         lay.k > CG_BLOCK_)
         cg_producer_make_all_(&src);
-    universe = cg_index_count_(&info->op, cg_transformed_n_(&info->op, info->drawn));
-    info->index_code = cg_index_code_(&info->op, universe, cg_index_count_(&info->op, info->k));
-    index_bytes = cg_index_bytes_(info->index_code, universe, cg_index_count_(&info->op, info->k));
+    indices = cg_index_count_(plan, info->k);
+    info->index_code = cg_index_code_(&info->op, plan, indices);
+    index_bytes = cg_index_bytes_(info->index_code, plan->universe, indices);
     need = cg_add_sat_(cg_add_sat_(lay.codec ? 0 : value_bytes, index_bytes), CG_HEADER_BYTES);
     if (need > cap) return CG_E_CAPACITY;
     if (lay.codec) {
@@ -11874,7 +12078,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *extra, cg_pr
     if (s != CG_OK) return s;
     if (index_bytes) {
         uint8_t *out = packet + CG_HEADER_BYTES + info->value_bytes;
-        info->index_bytes = cg_index_put_(info->index_code, universe, &list, out);
+        info->index_bytes = cg_index_put_(info->index_code, plan->universe, &list, out);
         body = cg_checksum_concat_(body, cg_checksum_of_(kernels, out, info->index_bytes));
     }
     *len = cg_packet_finalize_(kernels, info, packet, body);
@@ -11924,7 +12128,7 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
     const float *x, size_t n, const void *packet, const size_t *len, const void *scratch, size_t scratch_bytes,
     uint64_t *need, uint64_t *at) {
     const char *why = cg_bound_why_(op, extra, n, need);
-    const int is_given = op && op->select.id == CG_SELECT_GIVEN;
+    const uint32_t traits = op ? cg_op_traits_(op) : 0;
     *at = CG_NO_INDEX;
     if (why) return why;
     if (!packet) return "packet is NULL";
@@ -11932,11 +12136,10 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
     if (!x && n) return "x is NULL, and n is not 0";
     if (cg_extra_check_(op, extra) == CG_E_UNSUPPORTED)
         return "cg_extra has an aux, a support or scales that this operator has no use for: leave them NULL";
-    if (s == CG_E_CAPACITY && cg_scratch_bytes_(op, n) > scratch_bytes) {
-        *need = cg_scratch_bytes_(op, n);
-        return "scratch is too small: cg_scratch gives its bytes";
-    }
     if (s == CG_E_CAPACITY) {
+        const cg_plan_ plan = cg_plan_of_(op, n);
+        *need = cg_scratch_bytes_(op, &plan);
+        if (*need > scratch_bytes) return "scratch is too small: cg_scratch gives its bytes";
         *need = cg_bound_(op, extra, n);
         return "packet is too small: cg_bound gives its bytes";
     }
@@ -11946,15 +12149,15 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
         *at = cg_first_nonfinite_(extra->aux, n);
         return "NaN or Inf in cg_extra.aux";
     }
-    if (is_given)
+    if (traits & CG_NEEDS_SUPPORT_)
         return extra->support ? "the packet cg_extra.support is damaged, of another n, or has no indices of its own"
                               : "the operator given needs the packet cg_extra.support";
     if (s != CG_E_ARG) return cg_status_str(s);
     if (scratch_bytes && !scratch) return "scratch is NULL, and scratch_bytes is not 0";
     if (cg_extra_check_(op, extra) != CG_OK) return "cg_extra has an unknown flag, or support_len without a support";
-    if (op->sample.id == CG_SAMPLE_PERMK && (tag ? tag->rank : 0) >= op->sample.size)
+    if (traits & CG_IS_PER_RANK_ && (tag ? tag->rank : 0) >= op->sample.size)
         return "tag.rank is not below the workers of permk";
-    if ((op->select.id == CG_SELECT_BINS || op->select.id == CG_SELECT_VARIANCE) && !extra->aux)
+    if (traits & CG_NEEDS_AUX_ && !extra->aux)
         return "the operator needs the n floats cg_extra.aux";
     return extra->scale ? "a scale in cg_extra.scale is negative or not finite" : cg_status_str(s);
 }
@@ -11962,16 +12165,25 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
 static cg_status cg_compress_unreported_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
     cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
+    cg_plan_ plan;
     const float empty_x = 0.0f; /* x if there are no values, as NULL + 0 is undefined */
+    cg_status s;
     if (len) *len = 0;
-    if (!op || !len || !packet || (!x && n) || cg_bound_(op, extra, n) == 0) return CG_E_ARG;
-    if (cg_extra_check_(op, extra) != CG_OK) return cg_extra_check_(op, extra);
-    if (cg_scratch_bytes_(op, n) > scratch_bytes) return CG_E_CAPACITY;
-    if (scratch_bytes && !scratch) return CG_E_ARG;
+    if (!op || !len || !packet || (!x && n) || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n))
+        return CG_E_ARG;
     info.op = *op;
     info.n = n;
     if (tag) info.tag = *tag;
-    return cg_compress_packet_(&info, extra, producer, x ? x : &empty_x, (uint8_t *)packet, cap, len, scratch);
+    if (cg_has_(op, CG_IS_PER_RANK_) && info.tag.rank >= op->sample.size) return CG_E_ARG;
+    plan = cg_plan_of_(op, n);
+    if (plan.transformed_n == CG_TOO_LARGE_) return CG_E_ARG;
+    if (plan.traits & CG_IS_USER_CODEC_ && !cg_plan_bound_(&plan, op, extra)) return CG_E_ARG;
+    s = cg_extra_check_(op, extra);
+    if (s != CG_OK) return s;
+    if (cg_scratch_bytes_(op, &plan) > scratch_bytes) return CG_E_CAPACITY;
+    if (plan.traits & CG_IS_PER_RANK_) cg_plan_set_(&plan, op, n, &info.tag);
+    if (scratch_bytes && !scratch) return CG_E_ARG;
+    return cg_compress_packet_(&info, &plan, extra, producer, x ? x : &empty_x, (uint8_t *)packet, cap, len, scratch);
 }
 /* cg_compress_with, inside cg_fenv_enter_; all arguments are checked but for the producer. producer: NULL; or it makes
    x, which is written; or it is lazy, and x is not read but must not be NULL. Lazy values suit no operator on
@@ -12029,7 +12241,7 @@ typedef struct cg_decoder_ {
     const struct cg_decoder_ *support;                            /* whose indices these values have, or NULL */
     cg_info info;
     cg_layout_ lay;
-    size_t transformed_n;
+    cg_plan_ plan;
     float alpha, beta; /* y = alpha*decoded + beta*y */
     float *y;          /* n floats of any alignment */
     float empty_y;     /* y points here if there are no values, as NULL + 0 is undefined */
@@ -12240,11 +12452,12 @@ CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, ui
 /* The whole index section: padding, indices, and the length of the last block. */
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
-    const uint64_t k = cg_index_count_(&info->op, info->k);
-    cg_index_reader_ r = cg_index_open_(info, d->index);
+    const uint64_t k = cg_index_count_(&d->plan, info->k);
+    cg_index_reader_ r;
     uint64_t next;
     int ok;
-    if (!info->index_bytes) return k == 0 || !info->op.select.id || info->op.select.id == CG_SELECT_GIVEN;
+    if (!info->index_bytes) return k == 0 || !cg_has_indices_(&d->plan);
+    r = cg_index_open_(info, &d->plan, d->index);
     if (!r.golomb && !cg_padding_zero_(r.next_high, r.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
         return 0;
     if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low_part, k * r.low_bits)) return 0;
@@ -12263,9 +12476,8 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
 }
 /* Is the packet's checksum right, if its codes have this one? For a user codec, codes are all of the value section. */
 static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
-    static const uint8_t zeros[16] = { 0 };
     cg_checksum_ s = cg_checksum_of_(d->kernels, d->packet, CG_CHECKSUM_OFFSET_);
-    s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, zeros, 16));
+    s = cg_checksum_concat_(s, cg_checksum_zeros_(4));
     s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->scales, (size_t)(d->codes - d->scales)));
     s = cg_checksum_concat_(s, codes);
     s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->index, d->info.index_bytes));
@@ -12297,7 +12509,7 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
 
    Offers   cg_decode_dense_, cg_decode_sparse_, cg_decode_sparse_coded_, cg_matrix_decode_, cg_coordinates_get_,
             cg_selection_reader_
-   Needs    base, random, kernels, shape, sample, transform, indices, encode (waves), decoder, verify
+   Needs    base, random, kernels, plan, sample, transform, indices, encode (waves), decoder, verify
    Touches  y, or what the sink writes
    A dense result is decoded by blocks, by threads if there are any. A sparse one is read in batches of values with
    their coordinates. Inputs have been opened and verified, but for CG_DECODE_DIRECT; all but a user codec succeeds. */
@@ -12319,7 +12531,7 @@ typedef struct cg_selection_reader_ {
    if there is one. */
 static void cg_selection_reader_open_(cg_selection_reader_ *sel, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     const cg_decoder_ *owner = d->support ? d->support : d;
-    sel->reader = cg_index_open_(&owner->info, owner->index);
+    sel->reader = cg_index_open_(&owner->info, &owner->plan, owner->index);
     sel->cursor = cursor;
     if (cursor) cg_piece_cursor_open_(cursor, 0, 0);
     sel->values = NULL;
@@ -12338,9 +12550,8 @@ static size_t cg_selection_reader_load_(cg_selection_reader_ *sel, const cg_deco
    With a selection sel is needed, and chunks must be asked for in order; cursor only with a value code. */
 static const float *cg_inverse_transform_chunk_(
     const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor, size_t first, float *out) {
-    const cg_stage *stage = &d->info.op.transform;
-    const size_t block_size = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_,
-                 end = cg_min_(d->transformed_n, first + CG_CHUNK_);
+    const size_t block_size = cg_transformer_of_(&d->info.op)->block,
+                 end = cg_min_((size_t)d->plan.transformed_n, first + CG_CHUNK_);
     const uint64_t key = cg_shared_key_(&d->info.tag);
     const float *v = out;
     if (!d->info.op.select.id) {
@@ -12363,7 +12574,7 @@ static const float *cg_inverse_transform_chunk_(
         }
     }
     for (size_t b = first; b < end; b += block_size)
-        cg_transform_block_(d->kernels, stage, key, b / block_size, cg_at_(v, b - first), out + (b - first), 1);
+        cg_transform_block_(d->kernels, &d->info.op, key, b / block_size, cg_at_(v, b - first), out + (b - first), 1);
     return out;
 }
 
@@ -12574,7 +12785,7 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
 static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_piece_cursor_ *cursor) {
     if (dense) return cg_decode_sequential_(d, cursor);
     if (d->info.op.transform.id && d->info.op.select.id) return cg_scatter_transformed_(d, cursor);
-    return d->non_temporal && !cursor && !d->info.op.transform.id && cg_values_per_index_(&d->info.op) == 1
+    return d->non_temporal && !cursor && !d->info.op.transform.id && d->plan.values_per_index == 1
         ? cg_scatter_stream_(d)
         : cg_scatter_plain_(d, cursor);
 }
@@ -12628,18 +12839,11 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
    cg_packet_check_, cg_support_check_
    y is written only after the whole packet has been verified, unless CG_DECODE_DIRECT allows otherwise. */
 
-/* Opens a packet of any len bytes, up to the first look at values and indices: the header agrees with itself, with len
-   and with n, sections have the right lengths, scales are legal. y may be NULL only if n is 0; it is not touched.
-   need_codec: 0 opens a packet of a user codec without the codec, for its indices. On an error *d is undefined. */
-static cg_status cg_decoder_open_(
-    cg_decoder_ *d, const cg_extra *extra, const void *packet, size_t len, float *y, size_t n, int need_codec) {
+/* cg_decoder_open_ once the header has been read, into d->info and d->plan, and n compared. */
+static cg_status cg_decoder_open_rest_(
+    cg_decoder_ *d, const cg_extra *extra, const void *packet, size_t len, float *y, int need_codec) {
     uint64_t value_bytes;
     cg_status s;
-    if (!packet || (!y && n)) return CG_E_ARG;
-    s = cg_extra_check_(NULL, extra);
-    if (s == CG_OK) s = cg_header_get_((const uint8_t *)packet, len, &d->info);
-    if (s != CG_OK) return s;
-    if (d->info.n != n) return CG_E_MISMATCH;
     if (d->info.packet_bytes != len) return CG_E_CORRUPT;
     s = cg_layout_make_(&d->info.op, extra, d->info.k, &d->lay);
     if (s != CG_OK && (need_codec || !cg_is_user_codec_(&d->info.op.quantize))) return s;
@@ -12652,7 +12856,6 @@ static cg_status cg_decoder_open_(
     d->kernels = cg_kernels_now_();
     d->support = NULL;
     d->sink = NULL;
-    d->transformed_n = (size_t)cg_transformed_n_(&d->info.op, d->info.drawn);
     d->packet = (const uint8_t *)packet;
     d->scales = d->packet + CG_HEADER_BYTES;
     d->piece_table = d->scales + (size_t)d->lay.scale_bytes;
@@ -12664,6 +12867,19 @@ static cg_status cg_decoder_open_(
         return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
+/* Opens a packet of any len bytes, up to the first look at values and indices: the header agrees with itself, with len
+   and with n, sections have the right lengths, scales are legal. y may be NULL only if n is 0; it is not touched.
+   need_codec: 0 opens a packet of a user codec without the codec, for its indices. On an error *d is undefined. */
+static cg_status cg_decoder_open_(
+    cg_decoder_ *d, const cg_extra *extra, const void *packet, size_t len, float *y, size_t n, int need_codec) {
+    cg_status s;
+    if (!packet || (!y && n)) return CG_E_ARG;
+    s = cg_extra_check_(NULL, extra);
+    if (s == CG_OK) s = cg_header_get_((const uint8_t *)packet, len, &d->info, &d->plan);
+    if (s != CG_OK) return s;
+    if (d->info.n != n) return CG_E_MISMATCH;
+    return cg_decoder_open_rest_(d, extra, packet, len, y, need_codec);
+}
 /* Opens and verifies extra->support, a packet that says by itself where its values are; *support is only good for that,
    as its y is NULL. CG_E_ARG: there is none. CG_E_UNSUPPORTED: its own selection is `given`. */
 CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *support, const cg_extra *extra, size_t n) {
@@ -12671,7 +12887,7 @@ CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *support, const cg_extra *ex
     float dummy_y = 0.0f;
     if (!extra || !extra->support) return CG_E_ARG;
     s = cg_decoder_open_(support, NULL, extra->support, extra->support_len, &dummy_y, n, 0);
-    if (s == CG_OK && support->info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
+    if (s == CG_OK && support->plan.traits & CG_NEEDS_SUPPORT_) return CG_E_UNSUPPORTED;
     if (s == CG_OK) s = cg_verify_(support);
     support->y = NULL;
     return s;
@@ -12685,13 +12901,13 @@ static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
     if (op->sample.id) { /* random-k is the same for all ranks */
         h = cg_mix64_(h ^ (support->info.drawn + op->sample.id * CG_GOLDEN_));
         h = cg_mix64_(h ^ cg_shared_key_(&support->info.tag));
-        if (op->sample.id == CG_SAMPLE_PERMK)
+        if (support->plan.traits & CG_IS_PER_RANK_)
             h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | support->info.tag.rank));
     }
     if (indexed) {
         cg_checksum_ sum = cg_checksum_of_(support->kernels, support->index, support->info.index_bytes);
         h = cg_mix64_(h ^ (sum.a + support->info.index_code * CG_GOLDEN_));
-        h = cg_mix64_(h ^ (sum.b + cg_values_per_index_(op) * CG_GOLDEN_));
+        h = cg_mix64_(h ^ (sum.b + support->plan.values_per_index * CG_GOLDEN_));
     }
     return (uint32_t)h | 1u;
 }
@@ -12703,7 +12919,7 @@ static cg_status cg_select_given_(const cg_selector_ *p) {
     cg_status s = cg_support_open_(&support, p->side, p->n);
     if (s != CG_OK) return s;
     k = cg_coordinate_count_(&support);
-    r = cg_index_open_(&support.info, support.index);
+    r = cg_index_open_(&support.info, &support.plan, support.index);
     for (size_t first = 0, many; first < (size_t)k; first += many) {
         many = cg_min_(CG_SPARSE_BATCH_, (size_t)k - first);
         cg_coordinates_get_(&support, &r, first, many, index);
@@ -12733,11 +12949,11 @@ static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
         ? cg_decoder_open_(&d, extra, packet, len, sink ? &d.empty_y : y, n, 1)
         : CG_E_ARG;
-    if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) s = cg_given_open_(&d, &support, extra, n);
+    if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(&d, &support, extra, n);
     if (s == CG_OK) {
         const int selected = d.info.op.select.id != 0,
                   dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
-        const int direct = dense && !selected && !d.lay.value_code && !d.lay.codec && !cg_is_matrix_op_(&d.info.op) &&
+        const int direct = dense && !selected && !d.lay.value_code && !d.lay.codec && !(d.plan.traits & CG_IS_MATRIX_) &&
             extra && (extra->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
@@ -12745,7 +12961,7 @@ static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t
         d.non_temporal = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
         if (!direct && !verified) s = cg_verify_(&d);
         if (s != CG_OK) {
-        } else if (cg_is_matrix_op_(&d.info.op)) cg_matrix_decode_(&d);
+        } else if (d.plan.traits & CG_IS_MATRIX_) cg_matrix_decode_(&d);
         else if (dense && !selected) s = cg_decode_dense_(&d, direct && !verified);
         else s = d.lay.value_code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
     }
@@ -12774,11 +12990,11 @@ static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     cg_status s = cg_decoder_open_(&d, NULL, packet, len, y, n, 0);
     if (s == CG_OK) s = cg_verify_(&d);
     if (s != CG_OK) return s;
-    if (d.info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED; /* clear with the support itself */
+    if (d.plan.traits & CG_NEEDS_SUPPORT_) return CG_E_UNSUPPORTED; /* clear with the support itself */
     if (!d.info.op.sample.id && (!d.info.op.select.id || d.info.op.transform.id)) {
         memset(d.y, 0, 4 * n);
     } else {
-        cg_index_reader_ r = cg_index_open_(&d.info, d.index);
+        cg_index_reader_ r = cg_index_open_(&d.info, &d.plan, d.index);
         uint64_t index[CG_SPARSE_BATCH_];
         for (size_t first = 0, many; first < cg_coordinate_count_(&d); first += many) {
             many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(&d) - first);
@@ -12796,7 +13012,8 @@ CG_API_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n) {
 }
 CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = !packet || !info ? CG_E_ARG : cg_header_get_((const uint8_t *)packet, len, info);
+    cg_plan_ plan;
+    cg_status s = !packet || !info ? CG_E_ARG : cg_header_get_((const uint8_t *)packet, len, info, &plan);
     cg_fenv_leave_(env);
     return s;
 }
@@ -12810,7 +13027,7 @@ CG_OFFERED_ cg_status cg_packet_check_(const cg_extra *side, const void *packet,
     cg_decoder_ d, support;
     float no_output = 0.0f;
     cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 1);
-    if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) s = cg_given_open_(&d, &support, side, n);
+    if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(&d, &support, side, n);
     return s == CG_OK ? cg_verify_(&d) : s;
 }
 /* y = alpha D(packet) + beta y, to be decoded by blocks of CG_BLOCK_ values with cg_decoder_add_block_. The packet must
@@ -12819,7 +13036,7 @@ CG_OFFERED_ cg_status cg_packet_check_(const cg_extra *side, const void *packet,
 CG_OFFERED_ int cg_decoder_open_blocks_(cg_decoder_ *d, const cg_extra *side, const uint8_t *packet, size_t len,
     float alpha, float beta, float *y, size_t n) {
     const int by_blocks = cg_decoder_open_(d, side, packet, len, y, n, 1) == CG_OK && !d->info.op.select.id &&
-        !d->info.op.sample.id && !d->lay.value_code && !d->lay.codec && !cg_is_matrix_op_(&d->info.op);
+        !d->info.op.sample.id && !d->lay.value_code && !d->lay.codec && !(d->plan.traits & CG_IS_MATRIX_);
     d->packet = packet;
     d->info.packet_bytes = len;
     d->alpha = alpha;
@@ -12866,12 +13083,12 @@ typedef struct cg_reducer_ {
 /* Opens packet i into *d, which has no y. */
 
 static cg_status cg_reducer_packet_open_(const cg_reducer_ *reducer, size_t i, cg_decoder_ *d) {
-    cg_info info;
+    const uint8_t *packet = (const uint8_t *)reducer->packets[i];
     float dummy_y = 0.0f;
     cg_status s;
-    if (!reducer->packets[i]) return CG_E_ARG;
-    s = cg_header_get_((const uint8_t *)reducer->packets[i], reducer->lens[i], &info);
-    if (s == CG_OK) s = cg_decoder_open_(d, NULL, reducer->packets[i], reducer->lens[i], &dummy_y, (size_t)info.n, 1);
+    if (!packet) return CG_E_ARG;
+    s = cg_header_get_(packet, reducer->lens[i], &d->info, &d->plan);
+    if (s == CG_OK) s = cg_decoder_open_rest_(d, NULL, packet, reducer->lens[i], &dummy_y, 1);
     d->y = NULL;
     return s;
 }
@@ -12883,7 +13100,7 @@ static cg_status cg_reducer_match_(const cg_info *a, const cg_info *b) {
         return CG_E_MISMATCH;
     if (!cg_same_stage_(&a->op.sample, &b->op.sample) || !cg_same_stage_(&a->op.transform, &b->op.transform))
         return CG_E_MISMATCH;
-    if (a->op.select.id == CG_SELECT_GIVEN || b->op.select.id == CG_SELECT_GIVEN)
+    if (cg_has_(&a->op, CG_NEEDS_SUPPORT_) || cg_has_(&b->op, CG_NEEDS_SUPPORT_))
         return cg_same_stage_(&a->op.select, &b->op.select) && a->k == b->k ? CG_OK : CG_E_MISMATCH;
     return (a->op.select.id != 0) == (b->op.select.id != 0) ? CG_OK : CG_E_MISMATCH;
 }
@@ -12892,19 +13109,17 @@ static float cg_grid_step_(const cg_decoder_ *d, size_t bucket) {
     float scale[2];
     cg_levels_ q;
     cg_scales_get_(&d->lay, d->scales, bucket, scale);
-    if (d->info.op.quantize.id == CG_QUANTIZE_FLEX16) return scale[0];
+    if (d->lay.quantizer->stage.traits & CG_SCALE_IS_STEP_) return scale[0];
     q = cg_levels_make_(&d->info.op.quantize, scale);
     return cg_saturate_(cg_times_(q.step, q.postscale));
 }
 /* The symbol of 0, and *bits per symbol, of a quantizer whose symbols are integers around that one; 0: of another. */
 static int32_t cg_grid_zero_symbol_(const cg_stage *q, unsigned *bits) {
-    cg_alphabet_ alphabet = CG_ZERO;
-    const cg_quantizer_ *quantizer = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
-    *bits = 16;
-    if (q->id == CG_QUANTIZE_FLEX16) return 32767;
-    if (!quantizer || quantizer->encode != cg_encode_levels_ || !cg_alphabet_of_(q, &alphabet)) return 0;
-    *bits = alphabet.bits;
-    return alphabet.zero_symbol;
+    const cg_quantizer_ *quantizer = cg_quantizer_of_(q);
+    *bits = 0;
+    if (!quantizer || !(quantizer->stage.traits & CG_HAS_GRID_)) return 0;
+    *bits = cg_bits_x32_of_(quantizer, q) / 32;
+    return quantizer->levels(q);
 }
 
 /* Opens every packet once and decides the mode. max_level_sum: the largest magnitude that a sum of levels can have, if
@@ -12927,7 +13142,7 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
         if (s != CG_OK) return s;
         zero = cg_grid_zero_symbol_(&d.info.op.quantize, &bits);
         if (i == 0) first = d;
-        if (cg_is_matrix_op_(&d.info.op) || d.info.op.sample.id == CG_SAMPLE_PERMK) return CG_E_UNSUPPORTED;
+        if (d.plan.traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_)) return CG_E_UNSUPPORTED;
         s = cg_reducer_match_(&first.info, &d.info);
         if (s != CG_OK) return s;
         on_one_grid = on_one_grid && zero && !d.lay.value_code && d.lay.bucket_count == first.lay.bucket_count &&
@@ -12944,9 +13159,8 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
     }
     reducer->info = first.info;
     reducer->in_lay = first.lay;
-    reducer->transformed_n = first.transformed_n;
-    reducer->mode = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_REDUCE_SPARSE_
-                                                                                          : CG_REDUCE_FLOATS_;
+    reducer->transformed_n = (size_t)first.plan.transformed_n;
+    reducer->mode = cg_has_indices_(&first.plan) ? CG_REDUCE_SPARSE_ : CG_REDUCE_FLOATS_;
     memset(&reducer->info.op.quantize, 0, sizeof reducer->info.op.quantize);
     memset(&reducer->info.op.code, 0, sizeof reducer->info.op.code);
     if (reducer->mode == CG_REDUCE_SPARSE_) { /* threshold:0 is a selection that any index set fits */
@@ -13025,20 +13239,23 @@ CG_NOINLINE_ cg_status cg_list_merge_packet_(const cg_decoder_ *d, const cg_list
     while (open_segment < into->segment_count) into->segment_start[++open_segment] = into->count;
     return CG_OK;
 }
-/* Writes a packet of the list's values as f32 and its indices, which are below transformed_n. info has op, without
-   quantizer, tag, n, drawn and threshold; the rest of it is set here. */
-static cg_status cg_packet_from_list_(
-    cg_info *info, size_t transformed_n, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
+/* Writes a packet of the list's values as f32 and its indices, one for each. info has op, without quantizer, tag, n,
+   drawn and threshold; the rest of it is set here. */
+static cg_status cg_packet_from_list_(cg_info *info, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
+    cg_plan_ plan;
     uint64_t index_bytes;
+    plan.n = info->n;
+    plan.sampled_n = info->drawn;
+    cg_plan_resume_(&plan, &info->op);
     info->k = list->count;
-    info->index_code = cg_index_code_(&info->op, transformed_n, list->count);
-    index_bytes = cg_index_bytes_(info->index_code, transformed_n, list->count);
+    info->index_code = cg_index_code_(&info->op, &plan, list->count);
+    index_bytes = cg_index_bytes_(info->index_code, plan.universe, list->count);
     info->value_bytes = 4 * list->count;
     if (cg_add_sat_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
     kernels->copy(list->value, list->count, out + CG_HEADER_BYTES);
     info->index_bytes = index_bytes
-        ? cg_index_put_(info->index_code, transformed_n, list, out + CG_HEADER_BYTES + info->value_bytes)
+        ? cg_index_put_(info->index_code, plan.universe, list, out + CG_HEADER_BYTES + info->value_bytes)
         : 0;
     *len = cg_packet_finalize_(
         kernels, info, out, cg_checksum_of_(kernels, out + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
@@ -13058,7 +13275,7 @@ CG_NOINLINE_ cg_status cg_reduce_sparse_(
         if (s == CG_OK) s = cg_list_merge_packet_(&d, &lists[i % 2], &lists[(i + 1) % 2]);
         if (s != CG_OK) return s;
     }
-    return cg_packet_from_list_(&reducer->info, reducer->transformed_n, &lists[reducer->count % 2], out, cap, len);
+    return cg_packet_from_list_(&reducer->info, &lists[reducer->count % 2], out, cap, len);
 }
 /* Adds values [first, first + many) of one chunk of all packets as integers, and writes the symbols of the sums. */
 static void cg_reduce_levels_(
@@ -13209,7 +13426,7 @@ CG_NOINLINE_ cg_status cg_vote_(
     for (size_t i = 0; i < count; i++) {
         s = cg_reducer_packet_open_(&reducer, i, &d);
         if (s != CG_OK) return s;
-        if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || reducer.mode == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
+        if (!(d.plan.traits & CG_IS_SIGN_) || reducer.mode == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
         in[i] = d.codes;
     }
     if (count > FUSED_MAX) s = cg_verify_all_(&reducer);
@@ -13308,7 +13525,7 @@ CG_OFFERED_ cg_status cg_sparse_packet_put_(
     info.op = cg_threshold(threshold);
     info.tag = *tag;
     info.n = info.drawn = n;
-    return cg_packet_from_list_(&info, n, list ? list : &empty, out, cap, len);
+    return cg_packet_from_list_(&info, list ? list : &empty, out, cap, len);
 }
 
 /* Where a reader stands in a packet whose selection has indices of its own. */
@@ -13328,7 +13545,7 @@ CG_OFFERED_ cg_status cg_sparse_reader_open_(
     const cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 0);
     if (s != CG_OK) return s;
     *info = d.info;
-    r->indices = cg_index_open_(info, d.index);
+    r->indices = cg_index_open_(info, &d.plan, d.index);
     r->values = d.codes;
     r->unread = (size_t)info->k;
     r->window_next = r->window_n = 0;
@@ -13347,51 +13564,47 @@ CG_OFFERED_ size_t cg_sparse_reader_fill_(cg_sparse_reader_ *r) {
 /* traits: what other headers ask of an operator, answered at once
 
    Offers   cg_traits_of_
-   Needs    stages, shape, select (cg_scratch_bytes_), layout, reduce (cg_grid_zero_symbol_)
+   Needs    stages, plan, select (cg_scratch_bytes_), layout, reduce (cg_grid_zero_symbol_)
    Touches  nothing
-   Other headers may use: cg_traits_, cg_traits_of_ */
+   Other headers may use: cg_shape_, cg_shape_of_, cg_traits_, cg_traits_of_ */
 
-/* Stages that lose a part of the vector for good, so that training stalls, unless that part is fed back; samples only
-   if they are not scaled. The sentence is what a report says of them. */
-#define CG_BIASED_(name) "ok; " name " is biased: without compgrad_ef.h training stalls"
-typedef struct cg_biased_row_ {
-    uint8_t slot, id;
-    const char *why;
-} cg_biased_row_;
-static const cg_biased_row_ cg_biased_rows_[] = {
-    { CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, CG_BIASED_("randk:unscaled") },
-    { CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, CG_BIASED_("permk:unscaled") },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_LOWRANK, CG_BIASED_("lowrank") },
-    { CG_SLOT_SELECT_, CG_SELECT_TOPK, CG_BIASED_("topk") },
-    { CG_SLOT_SELECT_, CG_SELECT_THRESHOLD, CG_BIASED_("threshold") },
-    { CG_SLOT_SELECT_, CG_SELECT_DGC, CG_BIASED_("dgc") },
-    { CG_SLOT_SELECT_, CG_SELECT_MSTOPK, CG_BIASED_("mstopk") },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDCO, CG_BIASED_("sidco") },
-    { CG_SLOT_SELECT_, CG_SELECT_BINS, CG_BIASED_("bins") },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDES, CG_BIASED_("sides") },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDE, CG_BIASED_("side") },
-    { CG_SLOT_SELECT_, CG_SELECT_CHUNKED, CG_BIASED_("chunked") },
-    { CG_SLOT_SELECT_, CG_SELECT_GIVEN, CG_BIASED_("given") },
-    { CG_SLOT_SELECT_, CG_SELECT_VARIANCE, CG_BIASED_("variance") },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN, CG_BIASED_("sign") },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN, CG_BIASED_("efsign") },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TRITS, CG_BIASED_("trits") },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STROM, CG_BIASED_("strom") },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ONEBIT, CG_BIASED_("onebit") },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MEAN, CG_BIASED_("mean") },
-};
-/* NULL: nothing in op needs error feedback. */
+/* What a report says of an operator with a stage that loses a part of the vector for good; NULL: nothing in op needs
+   error feedback. */
 static const char *cg_biased_why_(const cg_op *op) {
-    for (size_t i = 0; i < sizeof cg_biased_rows_ / sizeof *cg_biased_rows_; i++) {
-        const cg_stage *s = cg_op_stage_const_(op, cg_biased_rows_[i].slot);
-        if (s->id == cg_biased_rows_[i].id && (cg_biased_rows_[i].slot != CG_SLOT_SAMPLE_ || s->flags))
-            return cg_biased_rows_[i].why;
+    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++) {
+        const cg_stage *s = cg_op_stage_const_(op, slot);
+        const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
+        if (row->warning && (row->traits & CG_IS_BIASED_ || s->flags & row->biasing_flags)) return row->warning;
     }
     return NULL;
 }
+/* How many values every slot leaves at most. */
+typedef struct cg_shape_ {
+    uint64_t sampled_n, transformed_n; /* of the rank whose sample leaves most */
+    uint64_t max_selected, values_per_index;
+    int is_matrix;
+    size_t rows, cols; /* of the matrix; 0 for other operators, and so is r */
+    unsigned r;        /* columns of the left factor */
+} cg_shape_;
 
+CG_OFFERED_ cg_shape_ cg_shape_of_(const cg_op *op, uint64_t n) {
+    const cg_plan_ plan = cg_plan_of_(op, n);
+    cg_shape_ s;
+    memset(&s, 0, sizeof s);
+    s.sampled_n = plan.sampled_n;
+    s.transformed_n = plan.transformed_n;
+    s.max_selected = plan.max_selected;
+    s.values_per_index = plan.values_per_index;
+    s.is_matrix = (plan.traits & CG_IS_MATRIX_) != 0;
+    if (s.is_matrix) {
+        s.rows = cg_matrix_rows_(op);
+        s.cols = cg_matrix_cols_(op);
+        s.r = cg_matrix_r_(op);
+    }
+    return s;
+}
 typedef struct cg_traits_ {
-    cg_shape_ shape;        /* how many values every slot leaves at most */
+    cg_shape_ shape;
     uint64_t k;             /* values that the selection aims at, by its ratio or op.k */
     int has_fixed_k;        /* it leaves exactly so many */
     int has_user_codec;     /* the values are encoded by a codec of the caller's */
@@ -13403,17 +13616,18 @@ typedef struct cg_traits_ {
 
 /* op must be valid (cg_bound is not 0 for it and some n). */
 CG_OFFERED_ cg_traits_ cg_traits_of_(const cg_op *op, uint64_t n) {
+    const cg_plan_ plan = cg_plan_of_(op, n);
     cg_traits_ t;
     cg_layout_ lay;
     unsigned bits;
     memset(&t, 0, sizeof t);
     t.shape = cg_shape_of_(op, n);
     t.k = cg_k_from_ratio_(op->select.value, op->k, n);
-    t.has_fixed_k = cg_has_fixed_k_(op);
+    t.has_fixed_k = (plan.traits & CG_TAKES_K_) != 0;
     t.has_user_codec = cg_is_user_codec_(&op->quantize);
     t.max_level = (uint32_t)cg_grid_zero_symbol_(&op->quantize, &bits);
     if (cg_layout_make_(op, NULL, t.shape.transformed_n, &lay) == CG_OK) t.scale_count = lay.bucket_count;
-    t.scratch_bytes = cg_scratch_bytes_(op, n);
+    t.scratch_bytes = cg_scratch_bytes_(op, &plan);
     t.biased_why = cg_biased_why_(op);
     return t;
 }

@@ -742,8 +742,10 @@ static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ 
     const cg_op dense = cg_dense();
     uint64_t scratch_bytes;
     cg_shape_ shape;
+    cg_plan_ plan;
     if (cg_op_check_(&op) != CG_OK || !packet_bound) return CG_E_ARG;
-    scratch_bytes = cg_scratch_bytes_(&op, d->n);
+    plan = cg_plan_of_(&op, d->n);
+    scratch_bytes = cg_scratch_bytes_(&op, &plan);
     shape = cg_shape_of_(&op, d->n);
     if (op.select.id == CG_SELECT_BINS && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
         return CG_E_UNSUPPORTED;

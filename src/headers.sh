@@ -24,11 +24,11 @@ header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h cor
     core/kernels/matrix.h core/kernels/dispatch.h \
     core/codes/bits.h core/codes/huffman.h core/codes/elias.h core/codes/quartic.h core/codes/symbols.h \
     core/codes/floats.h core/codes/golomb.h core/lowrank.h core/atomo.h \
-    core/stages.h core/shape.h core/presets.h core/text.h core/parse.h core/packet.h \
-    core/quantize/scales.h core/quantize/formats.h core/quantize/lloyd.h core/quantize/rows.h core/layout.h \
+    core/stages.h core/plan.h core/presets.h core/text.h core/parse.h core/packet.h \
+    core/quantize/scales.h core/quantize/formats.h core/quantize/lloyd.h core/quantize/plain.h core/layout.h \
     core/sample.h core/transform.h core/source.h \
     core/select/list.h core/select/filter.h core/select/topk.h core/select/thresholds.h core/select/wangni.h \
-    core/select/sides.h core/select/with_aux.h core/select/chunked.h core/select/run.h core/indices.h core/matrix.h \
+    core/select/sides.h core/select/with_aux.h core/select/chunked.h core/matrix.h core/rows.h core/indices.h \
     core/encode.h core/compress.h core/decoder.h core/verify.h core/decode_into.h core/decode.h core/reduce.h \
     core/sparse.h core/traits.h core/f16.h core/status.h core/base/fp_end.h core/base/end.h
 

@@ -239,10 +239,3 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
     *atoms = sent_n;
     return CG_OK;
 }
-
-/* Work space of the encoder of a matrix operator. */
-static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
-    const size_t rows = op->transform.size, cols = (size_t)op->transform.value;
-    return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_bytes_(rows, cols, op->transform.arg)
-                                                    : cg_atomo_work_bytes_(rows, cols);
-}

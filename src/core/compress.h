@@ -1,7 +1,7 @@
 /* compress: from x to a packet: sizes, sample, transform, selection, values, indices, header
 
    Offers   cg_bound_, cg_compress_checked_, cg_layout_sizes_
-   Needs    base, kernels/dispatch, random, stages, shape, packet, layout, source, select, indices, matrix, encode
+   Needs    base, kernels/dispatch, random, stages, plan, packet, layout, source, select, indices, matrix, encode
    Touches  the caller's packet, *len and scratch; x, if a producer makes it
    Other headers may use: cg_compress_checked_
    A packet is written in the order values, indices, header, as the header has their lengths and the checksum. */
@@ -19,31 +19,29 @@ static cg_status cg_layout_sizes_(
     }
     return CG_OK;
 }
-/* Bytes that any packet fits whose sample has left sampled_n values; 0: op refuses, or they overflow. */
-static size_t cg_bound_sampled_(const cg_op *op, const cg_extra *extra, uint64_t sampled_n) {
+/* Bytes that any packet of this plan fits; 0: op refuses, or they overflow. */
+static size_t cg_plan_bound_(const cg_plan_ *plan, const cg_op *op, const cg_extra *extra) {
     cg_layout_ lay;
-    const uint64_t transformed_n = cg_transformed_n_(op, sampled_n);
-    uint64_t k, universe, values, indices = 0;
-    if (transformed_n == CG_TOO_LARGE_) return 0;
-    k = cg_max_selected_(op, transformed_n);
+    const uint64_t k = plan->max_selected;
+    uint64_t values, indices = 0;
+    if (plan->transformed_n == CG_TOO_LARGE_) return 0;
     if (cg_layout_sizes_(op, extra, k, &lay, &values) != CG_OK) return 0;
-    universe = cg_index_count_(op, transformed_n);
-    if (cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED)
-        indices = cg_index_bytes_(cg_index_code_(op, universe, k), universe, k);
-    else if (op->select.id && op->select.id != CG_SELECT_GIVEN)
-        indices = cg_index_bound_(op, universe, cg_index_count_(op, k));
+    if (plan->traits & CG_KEEPS_EXACTLY_) indices = cg_index_bytes_(cg_index_code_(op, plan, k), plan->universe, k);
+    else if (cg_has_indices_(plan)) indices = cg_index_bound_(op, plan->universe, cg_index_count_(plan, k));
     return cg_size_or_zero_(cg_add_sat_(cg_add_sat_(values, indices), CG_HEADER_BYTES));
 }
 /* Bytes that any packet of op and n values fits; 0: op is illegal or does not fit n, or the bound overflows. PermK
    leaves some ranks one value fewer, and Elias-Fano may need a bit more for each index then. */
 static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
-    uint64_t sampled_n;
+    cg_plan_ plan;
     size_t most, fewer;
     if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
-    sampled_n = cg_sampled_n_(op, n, NULL);
-    most = cg_bound_sampled_(op, extra, sampled_n);
-    if (!most || op->sample.id != CG_SAMPLE_PERMK || !sampled_n) return most;
-    fewer = cg_bound_sampled_(op, extra, sampled_n - 1);
+    plan = cg_plan_of_(op, n);
+    most = cg_plan_bound_(&plan, op, extra);
+    if (!most || !(plan.traits & CG_IS_PER_RANK_) || !plan.sampled_n) return most;
+    plan.sampled_n--;
+    cg_plan_resume_(&plan, op);
+    fewer = cg_plan_bound_(&plan, op, extra);
     return fewer > most ? fewer : most;
 }
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *extra, size_t n) {
@@ -56,7 +54,11 @@ CG_API_ size_t cg_bound(const cg_op *op, size_t n) { return cg_bound_with(op, NU
 
 CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    size_t bytes = !op || cg_op_check_new_(op) != CG_OK ? 0 : cg_size_or_zero_(cg_scratch_bytes_(op, n));
+    size_t bytes = 0;
+    if (op && cg_op_check_new_(op) == CG_OK) {
+        const cg_plan_ plan = cg_plan_of_(op, n);
+        bytes = cg_size_or_zero_(cg_scratch_bytes_(op, &plan));
+    }
     cg_fenv_leave_(env);
     return bytes;
 }
@@ -64,20 +66,20 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
 /* Sample, transform and selection: sets info->k, and the source to what the quantizer sees. Without a selection, user
    codec or matrix, sample and transform are left to be done chunk by chunk. list is in scratch; info has op, n, drawn
    and tag. */
-CG_NOINLINE_ cg_status cg_source_prepare_(
-    const cg_kernels_ *kernels, cg_info *info, const cg_extra *extra, cg_source_ *src, cg_list_ *list) {
+CG_NOINLINE_ cg_status cg_source_prepare_(const cg_kernels_ *kernels, const cg_plan_ *plan, cg_info *info,
+    const cg_extra *extra, cg_source_ *src, cg_list_ *list) {
     const cg_op *op = &info->op;
-    const size_t transformed_n = (size_t)cg_transformed_n_(op, info->drawn);
+    const size_t transformed_n = (size_t)plan->transformed_n;
     cg_status s = CG_OK;
     info->k = transformed_n;
-    if (cg_is_matrix_op_(op)) {
-        s = cg_matrix_encode_(kernels, info, src->x, list->materialized);
+    if (plan->traits & CG_IS_MATRIX_) {
+        s = cg_transformer_of_(op)->factor(kernels, info, src->x, list->materialized);
         src->x = list->materialized;
         src->to_transform = 0;
         src->count = transformed_n;
         return s;
     }
-    if (cg_needs_materialized_(op) && transformed_n) {
+    if (cg_needs_materialized_(op, plan) && transformed_n) {
         for (size_t i = 0, many; i < transformed_n; i += many) {
             const float *v;
             many = cg_min_(CG_CHUNK_, transformed_n - i);
@@ -90,18 +92,21 @@ CG_NOINLINE_ cg_status cg_source_prepare_(
         src->count = transformed_n;
         src->producer = NULL;
     }
-    if (op->select.id) {
+    if (plan->traits & CG_IS_SELECTION_) {
         cg_selector_ selector;
         selector.kernels = kernels;
         selector.side = extra;
         selector.x = cg_source_is_lazy_(src) ? NULL : src->x;
         selector.producer = src->producer;
         selector.n = transformed_n;
+        selector.max_selected = (size_t)plan->max_selected;
         selector.shared_key = cg_shared_key_(&info->tag);
         selector.rank_key = cg_rank_key_(&info->tag);
         selector.list = list;
         selector.info = info;
-        s = cg_selector_run_(&selector);
+        info->k = list->count = 0;
+        if (transformed_n || plan->traits & CG_NEEDS_SUPPORT_) s = cg_selection_of_(op)->pick(&selector);
+        if (!(plan->traits & (CG_KEEPS_BLOCKS_ | CG_NEEDS_SUPPORT_))) info->k = list->count;
         src->producer = NULL;
         src->x = list->value;
         src->count = info->k;
@@ -126,23 +131,22 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
 }
 
 /* Will a later stage call the producer where it needs values? If not, cg_producer_make_all_ has to make x first. */
-static int cg_producer_is_fused_(const cg_op *op, const cg_producer_ *producer) {
-    if (op->sample.id || op->code.arg || cg_is_matrix_op_(op) || cg_is_user_codec_(&op->quantize)) return 0;
-    return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && producer->threshold_hint);
+static int cg_producer_is_fused_(const cg_op *op, uint32_t traits, const cg_producer_ *producer) {
+    if (op->sample.id || op->code.arg || traits & (CG_IS_MATRIX_ | CG_IS_USER_CODEC_)) return 0;
+    return !op->select.id || (traits & CG_TAKES_PRODUCER_ && !op->transform.id && producer->threshold_hint);
 }
-/* info has op, n and tag, all checked; scratch has cg_scratch_bytes_. CG_OK: the packet has *len bytes. On an error the
-   packet's bytes are undefined, and *len is as it was. */
-static cg_status cg_compress_packet_(cg_info *info, const cg_extra *extra, cg_producer_ *producer, const float *x,
-    uint8_t *packet, size_t cap, size_t *len, void *scratch) {
+/* info has op, n and tag, all checked, and plan is theirs; scratch has cg_scratch_bytes_. CG_OK: the packet has *len
+   bytes. On an error the packet's bytes are undefined, and *len is as it was. */
+static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra,
+    cg_producer_ *producer, const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
     cg_list_ list;
     cg_source_ src;
     cg_checksum_ body = { 0, 0, 0 };
-    uint64_t value_bytes, index_bytes, universe, need;
+    uint64_t value_bytes, index_bytes, indices, need;
     cg_status s;
-    if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_ARG;
-    info->drawn = cg_sampled_n_(&info->op, info->n, &info->tag);
+    info->drawn = plan->sampled_n;
     src.kernels = kernels;
     src.info = info;
     src.x = x;
@@ -150,9 +154,9 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *extra, cg_pr
     src.to_sample = info->op.sample.id != 0;
     src.to_transform = info->op.transform.id != 0;
     src.producer = producer;
-    if (producer && !cg_producer_is_fused_(&info->op, producer)) cg_producer_make_all_(&src);
-    cg_list_in_scratch_(&list, &info->op, cg_transformed_n_(&info->op, info->drawn), scratch);
-    s = cg_source_prepare_(kernels, info, extra, &src, &list);
+    if (producer && !cg_producer_is_fused_(&info->op, plan->traits, producer)) cg_producer_make_all_(&src);
+    cg_list_in_scratch_(&list, &info->op, plan, scratch);
+    s = cg_source_prepare_(kernels, plan, info, extra, &src, &list);
     if (s != CG_OK) return s;
     s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
@@ -160,9 +164,9 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *extra, cg_pr
     if (lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ && CG_BLOCK_ % lay.bucket_size &&
         lay.k > CG_BLOCK_)
         cg_producer_make_all_(&src);
-    universe = cg_index_count_(&info->op, cg_transformed_n_(&info->op, info->drawn));
-    info->index_code = cg_index_code_(&info->op, universe, cg_index_count_(&info->op, info->k));
-    index_bytes = cg_index_bytes_(info->index_code, universe, cg_index_count_(&info->op, info->k));
+    indices = cg_index_count_(plan, info->k);
+    info->index_code = cg_index_code_(&info->op, plan, indices);
+    index_bytes = cg_index_bytes_(info->index_code, plan->universe, indices);
     need = cg_add_sat_(cg_add_sat_(lay.codec ? 0 : value_bytes, index_bytes), CG_HEADER_BYTES);
     if (need > cap) return CG_E_CAPACITY;
     if (lay.codec) {
@@ -188,7 +192,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *extra, cg_pr
     if (s != CG_OK) return s;
     if (index_bytes) {
         uint8_t *out = packet + CG_HEADER_BYTES + info->value_bytes;
-        info->index_bytes = cg_index_put_(info->index_code, universe, &list, out);
+        info->index_bytes = cg_index_put_(info->index_code, plan->universe, &list, out);
         body = cg_checksum_concat_(body, cg_checksum_of_(kernels, out, info->index_bytes));
     }
     *len = cg_packet_finalize_(kernels, info, packet, body);
@@ -238,7 +242,7 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
     const float *x, size_t n, const void *packet, const size_t *len, const void *scratch, size_t scratch_bytes,
     uint64_t *need, uint64_t *at) {
     const char *why = cg_bound_why_(op, extra, n, need);
-    const int is_given = op && op->select.id == CG_SELECT_GIVEN;
+    const uint32_t traits = op ? cg_op_traits_(op) : 0;
     *at = CG_NO_INDEX;
     if (why) return why;
     if (!packet) return "packet is NULL";
@@ -246,11 +250,10 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
     if (!x && n) return "x is NULL, and n is not 0";
     if (cg_extra_check_(op, extra) == CG_E_UNSUPPORTED)
         return "cg_extra has an aux, a support or scales that this operator has no use for: leave them NULL";
-    if (s == CG_E_CAPACITY && cg_scratch_bytes_(op, n) > scratch_bytes) {
-        *need = cg_scratch_bytes_(op, n);
-        return "scratch is too small: cg_scratch gives its bytes";
-    }
     if (s == CG_E_CAPACITY) {
+        const cg_plan_ plan = cg_plan_of_(op, n);
+        *need = cg_scratch_bytes_(op, &plan);
+        if (*need > scratch_bytes) return "scratch is too small: cg_scratch gives its bytes";
         *need = cg_bound_(op, extra, n);
         return "packet is too small: cg_bound gives its bytes";
     }
@@ -260,15 +263,15 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
         *at = cg_first_nonfinite_(extra->aux, n);
         return "NaN or Inf in cg_extra.aux";
     }
-    if (is_given)
+    if (traits & CG_NEEDS_SUPPORT_)
         return extra->support ? "the packet cg_extra.support is damaged, of another n, or has no indices of its own"
                               : "the operator given needs the packet cg_extra.support";
     if (s != CG_E_ARG) return cg_status_str(s);
     if (scratch_bytes && !scratch) return "scratch is NULL, and scratch_bytes is not 0";
     if (cg_extra_check_(op, extra) != CG_OK) return "cg_extra has an unknown flag, or support_len without a support";
-    if (op->sample.id == CG_SAMPLE_PERMK && (tag ? tag->rank : 0) >= op->sample.size)
+    if (traits & CG_IS_PER_RANK_ && (tag ? tag->rank : 0) >= op->sample.size)
         return "tag.rank is not below the workers of permk";
-    if ((op->select.id == CG_SELECT_BINS || op->select.id == CG_SELECT_VARIANCE) && !extra->aux)
+    if (traits & CG_NEEDS_AUX_ && !extra->aux)
         return "the operator needs the n floats cg_extra.aux";
     return extra->scale ? "a scale in cg_extra.scale is negative or not finite" : cg_status_str(s);
 }
@@ -276,16 +279,25 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
 static cg_status cg_compress_unreported_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
     cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
+    cg_plan_ plan;
     const float empty_x = 0.0f; /* x if there are no values, as NULL + 0 is undefined */
+    cg_status s;
     if (len) *len = 0;
-    if (!op || !len || !packet || (!x && n) || cg_bound_(op, extra, n) == 0) return CG_E_ARG;
-    if (cg_extra_check_(op, extra) != CG_OK) return cg_extra_check_(op, extra);
-    if (cg_scratch_bytes_(op, n) > scratch_bytes) return CG_E_CAPACITY;
-    if (scratch_bytes && !scratch) return CG_E_ARG;
+    if (!op || !len || !packet || (!x && n) || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n))
+        return CG_E_ARG;
     info.op = *op;
     info.n = n;
     if (tag) info.tag = *tag;
-    return cg_compress_packet_(&info, extra, producer, x ? x : &empty_x, (uint8_t *)packet, cap, len, scratch);
+    if (cg_has_(op, CG_IS_PER_RANK_) && info.tag.rank >= op->sample.size) return CG_E_ARG;
+    plan = cg_plan_of_(op, n);
+    if (plan.transformed_n == CG_TOO_LARGE_) return CG_E_ARG;
+    if (plan.traits & CG_IS_USER_CODEC_ && !cg_plan_bound_(&plan, op, extra)) return CG_E_ARG;
+    s = cg_extra_check_(op, extra);
+    if (s != CG_OK) return s;
+    if (cg_scratch_bytes_(op, &plan) > scratch_bytes) return CG_E_CAPACITY;
+    if (plan.traits & CG_IS_PER_RANK_) cg_plan_set_(&plan, op, n, &info.tag);
+    if (scratch_bytes && !scratch) return CG_E_ARG;
+    return cg_compress_packet_(&info, &plan, extra, producer, x ? x : &empty_x, (uint8_t *)packet, cap, len, scratch);
 }
 /* cg_compress_with, inside cg_fenv_enter_; all arguments are checked but for the producer. producer: NULL; or it makes
    x, which is written; or it is lazy, and x is not read but must not be NULL. Lazy values suit no operator on

@@ -7,18 +7,11 @@
    cg_packet_check_, cg_support_check_
    y is written only after the whole packet has been verified, unless CG_DECODE_DIRECT allows otherwise. */
 
-/* Opens a packet of any len bytes, up to the first look at values and indices: the header agrees with itself, with len
-   and with n, sections have the right lengths, scales are legal. y may be NULL only if n is 0; it is not touched.
-   need_codec: 0 opens a packet of a user codec without the codec, for its indices. On an error *d is undefined. */
-static cg_status cg_decoder_open_(
-    cg_decoder_ *d, const cg_extra *extra, const void *packet, size_t len, float *y, size_t n, int need_codec) {
+/* cg_decoder_open_ once the header has been read, into d->info and d->plan, and n compared. */
+static cg_status cg_decoder_open_rest_(
+    cg_decoder_ *d, const cg_extra *extra, const void *packet, size_t len, float *y, int need_codec) {
     uint64_t value_bytes;
     cg_status s;
-    if (!packet || (!y && n)) return CG_E_ARG;
-    s = cg_extra_check_(NULL, extra);
-    if (s == CG_OK) s = cg_header_get_((const uint8_t *)packet, len, &d->info);
-    if (s != CG_OK) return s;
-    if (d->info.n != n) return CG_E_MISMATCH;
     if (d->info.packet_bytes != len) return CG_E_CORRUPT;
     s = cg_layout_make_(&d->info.op, extra, d->info.k, &d->lay);
     if (s != CG_OK && (need_codec || !cg_is_user_codec_(&d->info.op.quantize))) return s;
@@ -31,7 +24,6 @@ static cg_status cg_decoder_open_(
     d->kernels = cg_kernels_now_();
     d->support = NULL;
     d->sink = NULL;
-    d->transformed_n = (size_t)cg_transformed_n_(&d->info.op, d->info.drawn);
     d->packet = (const uint8_t *)packet;
     d->scales = d->packet + CG_HEADER_BYTES;
     d->piece_table = d->scales + (size_t)d->lay.scale_bytes;
@@ -43,6 +35,19 @@ static cg_status cg_decoder_open_(
         return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
+/* Opens a packet of any len bytes, up to the first look at values and indices: the header agrees with itself, with len
+   and with n, sections have the right lengths, scales are legal. y may be NULL only if n is 0; it is not touched.
+   need_codec: 0 opens a packet of a user codec without the codec, for its indices. On an error *d is undefined. */
+static cg_status cg_decoder_open_(
+    cg_decoder_ *d, const cg_extra *extra, const void *packet, size_t len, float *y, size_t n, int need_codec) {
+    cg_status s;
+    if (!packet || (!y && n)) return CG_E_ARG;
+    s = cg_extra_check_(NULL, extra);
+    if (s == CG_OK) s = cg_header_get_((const uint8_t *)packet, len, &d->info, &d->plan);
+    if (s != CG_OK) return s;
+    if (d->info.n != n) return CG_E_MISMATCH;
+    return cg_decoder_open_rest_(d, extra, packet, len, y, need_codec);
+}
 /* Opens and verifies extra->support, a packet that says by itself where its values are; *support is only good for that,
    as its y is NULL. CG_E_ARG: there is none. CG_E_UNSUPPORTED: its own selection is `given`. */
 CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *support, const cg_extra *extra, size_t n) {
@@ -50,7 +55,7 @@ CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *support, const cg_extra *ex
     float dummy_y = 0.0f;
     if (!extra || !extra->support) return CG_E_ARG;
     s = cg_decoder_open_(support, NULL, extra->support, extra->support_len, &dummy_y, n, 0);
-    if (s == CG_OK && support->info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
+    if (s == CG_OK && support->plan.traits & CG_NEEDS_SUPPORT_) return CG_E_UNSUPPORTED;
     if (s == CG_OK) s = cg_verify_(support);
     support->y = NULL;
     return s;
@@ -64,13 +69,13 @@ static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
     if (op->sample.id) { /* random-k is the same for all ranks */
         h = cg_mix64_(h ^ (support->info.drawn + op->sample.id * CG_GOLDEN_));
         h = cg_mix64_(h ^ cg_shared_key_(&support->info.tag));
-        if (op->sample.id == CG_SAMPLE_PERMK)
+        if (support->plan.traits & CG_IS_PER_RANK_)
             h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | support->info.tag.rank));
     }
     if (indexed) {
         cg_checksum_ sum = cg_checksum_of_(support->kernels, support->index, support->info.index_bytes);
         h = cg_mix64_(h ^ (sum.a + support->info.index_code * CG_GOLDEN_));
-        h = cg_mix64_(h ^ (sum.b + cg_values_per_index_(op) * CG_GOLDEN_));
+        h = cg_mix64_(h ^ (sum.b + support->plan.values_per_index * CG_GOLDEN_));
     }
     return (uint32_t)h | 1u;
 }
@@ -82,7 +87,7 @@ static cg_status cg_select_given_(const cg_selector_ *p) {
     cg_status s = cg_support_open_(&support, p->side, p->n);
     if (s != CG_OK) return s;
     k = cg_coordinate_count_(&support);
-    r = cg_index_open_(&support.info, support.index);
+    r = cg_index_open_(&support.info, &support.plan, support.index);
     for (size_t first = 0, many; first < (size_t)k; first += many) {
         many = cg_min_(CG_SPARSE_BATCH_, (size_t)k - first);
         cg_coordinates_get_(&support, &r, first, many, index);
@@ -112,11 +117,11 @@ static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
         ? cg_decoder_open_(&d, extra, packet, len, sink ? &d.empty_y : y, n, 1)
         : CG_E_ARG;
-    if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) s = cg_given_open_(&d, &support, extra, n);
+    if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(&d, &support, extra, n);
     if (s == CG_OK) {
         const int selected = d.info.op.select.id != 0,
                   dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
-        const int direct = dense && !selected && !d.lay.value_code && !d.lay.codec && !cg_is_matrix_op_(&d.info.op) &&
+        const int direct = dense && !selected && !d.lay.value_code && !d.lay.codec && !(d.plan.traits & CG_IS_MATRIX_) &&
             extra && (extra->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
@@ -124,7 +129,7 @@ static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t
         d.non_temporal = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
         if (!direct && !verified) s = cg_verify_(&d);
         if (s != CG_OK) {
-        } else if (cg_is_matrix_op_(&d.info.op)) cg_matrix_decode_(&d);
+        } else if (d.plan.traits & CG_IS_MATRIX_) cg_matrix_decode_(&d);
         else if (dense && !selected) s = cg_decode_dense_(&d, direct && !verified);
         else s = d.lay.value_code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
     }
@@ -153,11 +158,11 @@ static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     cg_status s = cg_decoder_open_(&d, NULL, packet, len, y, n, 0);
     if (s == CG_OK) s = cg_verify_(&d);
     if (s != CG_OK) return s;
-    if (d.info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED; /* clear with the support itself */
+    if (d.plan.traits & CG_NEEDS_SUPPORT_) return CG_E_UNSUPPORTED; /* clear with the support itself */
     if (!d.info.op.sample.id && (!d.info.op.select.id || d.info.op.transform.id)) {
         memset(d.y, 0, 4 * n);
     } else {
-        cg_index_reader_ r = cg_index_open_(&d.info, d.index);
+        cg_index_reader_ r = cg_index_open_(&d.info, &d.plan, d.index);
         uint64_t index[CG_SPARSE_BATCH_];
         for (size_t first = 0, many; first < cg_coordinate_count_(&d); first += many) {
             many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(&d) - first);
@@ -175,7 +180,8 @@ CG_API_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n) {
 }
 CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = !packet || !info ? CG_E_ARG : cg_header_get_((const uint8_t *)packet, len, info);
+    cg_plan_ plan;
+    cg_status s = !packet || !info ? CG_E_ARG : cg_header_get_((const uint8_t *)packet, len, info, &plan);
     cg_fenv_leave_(env);
     return s;
 }
@@ -189,7 +195,7 @@ CG_OFFERED_ cg_status cg_packet_check_(const cg_extra *side, const void *packet,
     cg_decoder_ d, support;
     float no_output = 0.0f;
     cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 1);
-    if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) s = cg_given_open_(&d, &support, side, n);
+    if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(&d, &support, side, n);
     return s == CG_OK ? cg_verify_(&d) : s;
 }
 /* y = alpha D(packet) + beta y, to be decoded by blocks of CG_BLOCK_ values with cg_decoder_add_block_. The packet must
@@ -198,7 +204,7 @@ CG_OFFERED_ cg_status cg_packet_check_(const cg_extra *side, const void *packet,
 CG_OFFERED_ int cg_decoder_open_blocks_(cg_decoder_ *d, const cg_extra *side, const uint8_t *packet, size_t len,
     float alpha, float beta, float *y, size_t n) {
     const int by_blocks = cg_decoder_open_(d, side, packet, len, y, n, 1) == CG_OK && !d->info.op.select.id &&
-        !d->info.op.sample.id && !d->lay.value_code && !d->lay.codec && !cg_is_matrix_op_(&d->info.op);
+        !d->info.op.sample.id && !d->lay.value_code && !d->lay.codec && !(d->plan.traits & CG_IS_MATRIX_);
     d->packet = packet;
     d->info.packet_bytes = len;
     d->alpha = alpha;

@@ -2,7 +2,7 @@
 
    Offers   cg_decode_dense_, cg_decode_sparse_, cg_decode_sparse_coded_, cg_matrix_decode_, cg_coordinates_get_,
             cg_selection_reader_
-   Needs    base, random, kernels, shape, sample, transform, indices, encode (waves), decoder, verify
+   Needs    base, random, kernels, plan, sample, transform, indices, encode (waves), decoder, verify
    Touches  y, or what the sink writes
    A dense result is decoded by blocks, by threads if there are any. A sparse one is read in batches of values with
    their coordinates. Inputs have been opened and verified, but for CG_DECODE_DIRECT; all but a user codec succeeds. */
@@ -24,7 +24,7 @@ typedef struct cg_selection_reader_ {
    if there is one. */
 static void cg_selection_reader_open_(cg_selection_reader_ *sel, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     const cg_decoder_ *owner = d->support ? d->support : d;
-    sel->reader = cg_index_open_(&owner->info, owner->index);
+    sel->reader = cg_index_open_(&owner->info, &owner->plan, owner->index);
     sel->cursor = cursor;
     if (cursor) cg_piece_cursor_open_(cursor, 0, 0);
     sel->values = NULL;
@@ -43,9 +43,8 @@ static size_t cg_selection_reader_load_(cg_selection_reader_ *sel, const cg_deco
    With a selection sel is needed, and chunks must be asked for in order; cursor only with a value code. */
 static const float *cg_inverse_transform_chunk_(
     const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor, size_t first, float *out) {
-    const cg_stage *stage = &d->info.op.transform;
-    const size_t block_size = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_,
-                 end = cg_min_(d->transformed_n, first + CG_CHUNK_);
+    const size_t block_size = cg_transformer_of_(&d->info.op)->block,
+                 end = cg_min_((size_t)d->plan.transformed_n, first + CG_CHUNK_);
     const uint64_t key = cg_shared_key_(&d->info.tag);
     const float *v = out;
     if (!d->info.op.select.id) {
@@ -68,7 +67,7 @@ static const float *cg_inverse_transform_chunk_(
         }
     }
     for (size_t b = first; b < end; b += block_size)
-        cg_transform_block_(d->kernels, stage, key, b / block_size, cg_at_(v, b - first), out + (b - first), 1);
+        cg_transform_block_(d->kernels, &d->info.op, key, b / block_size, cg_at_(v, b - first), out + (b - first), 1);
     return out;
 }
 
@@ -279,7 +278,7 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
 static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_piece_cursor_ *cursor) {
     if (dense) return cg_decode_sequential_(d, cursor);
     if (d->info.op.transform.id && d->info.op.select.id) return cg_scatter_transformed_(d, cursor);
-    return d->non_temporal && !cursor && !d->info.op.transform.id && cg_values_per_index_(&d->info.op) == 1
+    return d->non_temporal && !cursor && !d->info.op.transform.id && d->plan.values_per_index == 1
         ? cg_scatter_stream_(d)
         : cg_scatter_plain_(d, cursor);
 }

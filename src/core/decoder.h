@@ -23,7 +23,7 @@ typedef struct cg_decoder_ {
     const struct cg_decoder_ *support;                            /* whose indices these values have, or NULL */
     cg_info info;
     cg_layout_ lay;
-    size_t transformed_n;
+    cg_plan_ plan;
     float alpha, beta; /* y = alpha*decoded + beta*y */
     float *y;          /* n floats of any alignment */
     float empty_y;     /* y points here if there are no values, as NULL + 0 is undefined */

@@ -146,7 +146,7 @@ static int cg_encode_chunk_(
     const cg_quantizer_ *quantizer = lay->quantizer;
     const size_t bucket_size = (size_t)lay->bucket_size, end = first + many;
     const float *v = cg_source_fetch_(e->src, first, many, buf), unit_scale = 1.0f;
-    const int short_buckets = quantizer->full_scale &&
+    const int short_buckets = quantizer->full_scale != 0.0f &&
         bucket_size < 256; /* calls for each would cost more than a pass */
     if (quantizer->needs != CG_NEEDS_BUCKET_STATS_) {
         enc->absmax_bits = cg_max32_(enc->absmax_bits,
@@ -161,12 +161,12 @@ static int cg_encode_chunk_(
     for (size_t i = first, b = first / bucket_size, stop; i < end; i = stop, b++) {
         stop = cg_min_(end, cg_bucket_end_(lay, b));
         if (b != enc->bucket_index && !cg_block_encoder_bucket_(e, enc, b, v, first, end)) return 0;
-        if (quantizer->full_scale) {
-            float factor = cg_ratio_or_zero_(quantizer->full_scale(e->stage), enc->scales[0]);
+        if (quantizer->full_scale != 0.0f) {
+            float factor = cg_ratio_or_zero_(quantizer->full_scale, enc->scales[0]);
             const float *w = cg_at_(v, i - first);
             if (short_buckets || cg_is_tiny_(enc->scales[0])) {
                 cg_bucket_normalize_(
-                    e->kernels, quantizer->full_scale(e->stage), enc->scales[0], w, stop - i, buf + (i - first));
+                    e->kernels, quantizer->full_scale, enc->scales[0], w, stop - i, buf + (i - first));
                 w = buf + (i - first);
                 factor = 1.0f;
             }

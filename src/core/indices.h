@@ -1,7 +1,7 @@
 /* indices: index sets as Elias-Fano, bitmap or Golomb-Rice codes, written from a list and read in batches
 
    Offers   cg_index_put_, cg_index_reader_ with cg_index_open_, cg_index_get_ and cg_index_get_per_value_
-   Needs    base, kernels/dispatch, codes/golomb, shape, packet (sizes), select/list
+   Needs    base, kernels/dispatch, codes/golomb, plan, packet (sizes), select/list
    Touches  the index section that is written; the reader
    Reading is safe on any bytes: a reader never leaves the section, and returns fewer indices where the bits run out.
    Whether indices ascend and are in range is cg_index_check_'s business. */
@@ -97,13 +97,12 @@ typedef struct cg_index_reader_ {
 } cg_index_reader_;
 
 /* At the first index of a packet whose header is info and whose index section is at p. */
-static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
+static cg_index_reader_ cg_index_open_(const cg_info *info, const cg_plan_ *plan, const uint8_t *p) {
     cg_index_reader_ r;
-    uint64_t k;
-    r.transformed_n = cg_transformed_n_(&info->op, info->drawn);
-    r.values_per_index = cg_values_per_index_(&info->op);
-    r.universe = cg_index_count_(&info->op, r.transformed_n);
-    k = cg_index_count_(&info->op, info->k);
+    const uint64_t k = cg_index_count_(plan, info->k);
+    r.transformed_n = plan->transformed_n;
+    r.values_per_index = plan->values_per_index;
+    r.universe = plan->universe;
     r.bitmap = info->index_code == CG_CODE_BITMAP;
     r.golomb = info->index_code == CG_CODE_GOLOMB;
     r.avx2 = cg_isa_used() == CG_ISA_AVX2;

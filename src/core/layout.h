@@ -1,7 +1,7 @@
 /* layout: how the values of a packet are laid out, and the check of cg_extra
 
    Offers   cg_layout_, cg_layout_make_, offsets of codes, cg_extra_check_
-   Needs    base, codes (symbols), stages, quantize/rows
+   Needs    base, codes (symbols), stages, quantize
    Touches  nothing but its arguments
    Other headers may use: cg_extra_check_
    The value section is scales, piece table, codes. Without a value code, codes have a fixed number of bits per value,
@@ -33,12 +33,11 @@ static cg_status cg_extra_check_(const cg_op *op, const cg_extra *extra) {
     if (!extra) return CG_OK;
     if (extra->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
     if (extra->support_len && !extra->support) return CG_E_ARG;
-    if (extra->aux && op && op->select.id != CG_SELECT_BINS && op->select.id != CG_SELECT_VARIANCE)
+    if (!op) return CG_OK;
+    if ((extra->aux && !cg_has_(op, CG_NEEDS_AUX_)) || (extra->support && !cg_has_(op, CG_NEEDS_SUPPORT_)))
         return CG_E_UNSUPPORTED;
-    if (extra->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
-    if (extra->scale && op &&
-        (cg_is_user_codec_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scale_count ||
-            op->quantize.id == CG_QUANTIZE_LLOYD))
+    if (extra->scale &&
+        (cg_has_(op, CG_IS_USER_CODEC_ | CG_OWNS_SCALES_) || !cg_quantizer_of_(&op->quantize)->scale_count))
         return CG_E_UNSUPPORTED;
     return CG_OK;
 }

@@ -1,23 +1,36 @@
 /* matrix: from an operator to the encoders of low-rank factors
 
-   Offers   cg_matrix_encode_; cg_matrix_decode_ is in decode_into
-   Needs    base, random, lowrank, atomo, shape
+   Offers   cg_factor_lowrank_, cg_factor_atomo_ and their work space; cg_matrix_decode_ is in decode_into
+   Needs    base, random, lowrank, atomo, plan
    Touches  the caller's scratch
    Other headers may use: cg_lowrank_left_, cg_lowrank_right_ */
 
-/* Writes the factors p (rows of r values), then q (r rows of cols values), to the start of scratch, which has
+/* Both write the factors p (rows of r values), then q (r rows of cols values), to the start of scratch, which has
    cg_scratch_bytes_ and is aligned for floats; the rest of it is work space. */
-static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *scratch) {
+static uint8_t *cg_matrix_work_(float *behind_factors) {
+    uint8_t *work = (uint8_t *)behind_factors;
+    return work + (8 - ((uintptr_t)work & 7)) % 8;
+}
+static cg_status cg_factor_lowrank_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *scratch) {
     const size_t rows = cg_matrix_rows_(&info->op), cols = cg_matrix_cols_(&info->op);
     const unsigned r = cg_matrix_r_(&info->op);
     float *q = scratch + rows * r;
-    uint8_t *work = (uint8_t *)(q + r * cols);
+    return cg_lowrank_encode_(
+        kernels, cg_shared_key_(&info->tag), x, rows, cols, r, scratch, q, cg_matrix_work_(q + r * cols));
+}
+static cg_status cg_factor_atomo_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *scratch) {
+    const size_t rows = cg_matrix_rows_(&info->op), cols = cg_matrix_cols_(&info->op);
+    const unsigned r = cg_matrix_r_(&info->op);
+    float *q = scratch + rows * r;
     unsigned atoms;
-    work += (8 - ((uintptr_t)work & 7)) % 8;
-    if (info->op.transform.id == CG_TRANSFORM_LOWRANK)
-        return cg_lowrank_encode_(kernels, cg_shared_key_(&info->tag), x, rows, cols, r, scratch, q, work);
-    return cg_atomo_encode_(
-        kernels, cg_rank_key_(&info->tag), x, rows, cols, info->op.transform.arg, scratch, q, &atoms, work);
+    return cg_atomo_encode_(kernels, cg_rank_key_(&info->tag), x, rows, cols, info->op.transform.arg, scratch, q,
+        &atoms, cg_matrix_work_(q + r * cols));
+}
+static uint64_t cg_work_bytes_lowrank_(const cg_op *op) {
+    return cg_lowrank_work_bytes_(cg_matrix_rows_(op), cg_matrix_cols_(op), op->transform.arg);
+}
+static uint64_t cg_work_bytes_atomo_(const cg_op *op) {
+    return cg_atomo_work_bytes_(cg_matrix_rows_(op), cg_matrix_cols_(op));
 }
 
 /* A step of PowerSGD in two halves, so that factors of several ranks can be summed in between. op is low-rank, m its

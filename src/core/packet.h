@@ -1,7 +1,7 @@
 /* packet: header and checksum of a packet, and the sizes of its index section
 
    Offers   checksums of several parts, cg_header_put_, cg_header_get_, cg_packet_finalize_, cg_index_code_ and sizes
-   Needs    base, kernels (checksum), codes/golomb, stages, shape
+   Needs    base, kernels (checksum), codes/golomb, stages, plan
    Touches  the packet that is written
    Other headers may use: cg_packet_rank_put_, cg_packet_seal_, cg_seal_is_intact_, cg_seal_put_
    The manual draws the header byte by byte. cg_header_get_ accepts any bytes: what it returns with CG_OK is
@@ -17,7 +17,13 @@ static cg_checksum_ cg_checksum_concat_(cg_checksum_ s, cg_checksum_ t) {
 /* bytes is a multiple of 4; p may have any alignment. */
 static cg_checksum_ cg_checksum_of_(const cg_kernels_ *kernels, const uint8_t *p, size_t bytes) {
     cg_checksum_ s = { 0, 0, 0 };
-    kernels->checksum(&s, p, bytes / 4);
+    if (bytes) kernels->checksum(&s, p, bytes / 4);
+    return s;
+}
+/* The checksum of so many words of zeros. */
+static cg_checksum_ cg_checksum_zeros_(uint64_t words) {
+    cg_checksum_ s = { 0, 0, 0 };
+    s.words = words;
     return s;
 }
 
@@ -69,11 +75,11 @@ static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
     return cg_add_sat_(cg_elias_fano_low_bytes_(universe, k), cg_word_bytes_(cg_elias_fano_high_bits_(universe, k)));
 }
 /* The index code that the encoder takes for k indices, as it stands in the header; the decoder demands the same. */
-static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
-    if (!op->select.id || op->select.id == CG_SELECT_GIVEN) return CG_CODE_AUTO; /* none */
+static uint32_t cg_index_code_(const cg_op *op, const cg_plan_ *plan, uint64_t k) {
+    if (!cg_has_indices_(plan)) return CG_CODE_AUTO; /* none */
     if (k == 0) return CG_CODE_ELIAS_FANO;
     if (op->code.id) return op->code.id;
-    return cg_index_bytes_(CG_CODE_BITMAP, universe, k) < cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k)
+    return cg_index_bytes_(CG_CODE_BITMAP, plan->universe, k) < cg_index_bytes_(CG_CODE_ELIAS_FANO, plan->universe, k)
         ? CG_CODE_BITMAP
         : CG_CODE_ELIAS_FANO;
 }
@@ -95,13 +101,13 @@ static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) 
     }
 }
 
-/* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, all counts are what its stages
-   can leave, section sizes are multiples of 4 and fit a size_t together; op.k is restored where it was set.
+/* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, *plan is that of the packet, all
+   counts are what its stages can leave, section sizes are multiples of 4 and fit a size_t together; op.k is restored where it was set.
    packet_bytes may still differ from len, and value_bytes from what the quantizer writes: cg_decoder_open_ checks.
-   On an error *info is partly filled. */
-static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
+   On an error *info and *plan are partly filled. */
+static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_plan_ *plan) {
     cg_status s;
-    uint64_t value_bytes, index_bytes, transformed_n, universe, indices;
+    uint64_t value_bytes, index_bytes, indices, sampled_n;
     cg_info zero = CG_ZERO;
     *info = zero;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
@@ -132,35 +138,31 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     info->threshold = cg_as_float_(cg_get32_(p + 144));
     if (cg_get16_(p + 6) || cg_get32_(p + 148)) return CG_E_CORRUPT;
     if (!cg_is_finite_(info->threshold) || cg_as_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
-    if (!cg_has_fixed_k_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO &&
-        cg_as_bits_(info->threshold))
-        return CG_E_CORRUPT;
+    plan->n = info->n;
+    plan->sampled_n = info->drawn;
+    cg_plan_resume_(plan, &info->op);
+    if (!(plan->traits & CG_KEEPS_LARGEST_) && cg_as_bits_(info->threshold)) return CG_E_CORRUPT;
     /* n, drawn and k must be what the stages can leave; drawn or k may have been fixed by op.k */
-    if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
-    if (info->op.sample.id != CG_SAMPLE_RANDK ? info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)
-                                              : info->drawn > info->n || (info->n && !info->drawn))
-        return CG_E_CORRUPT;
-    if (!cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
-    transformed_n = cg_transformed_n_(&info->op, info->drawn);
-    if (!info->op.select.id && info->k != transformed_n) return CG_E_CORRUPT;
-    if (info->k > (cg_has_fixed_k_(&info->op) ? transformed_n : cg_max_selected_(&info->op, transformed_n)) ||
-        (cg_has_fixed_k_(&info->op) && transformed_n && !info->k))
-        return CG_E_CORRUPT;
-    if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_max_selected_(&info->op, transformed_n))
-        return CG_E_CORRUPT;
-    if (cg_has_fixed_k_(&info->op)) {
-        if (info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)) return CG_E_CORRUPT;
-        if (info->k != cg_k_from_ratio_(info->op.select.value, 0, transformed_n)) info->op.k = info->k;
-    } else if (info->op.sample.id == CG_SAMPLE_RANDK &&
-        info->drawn != cg_k_from_ratio_(info->op.sample.value, 0, info->n)) {
+    if (plan->traits & CG_IS_PER_RANK_ && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
+    sampled_n = cg_sampled_n_(&info->op, info->n, &info->tag);
+    if (info->drawn != sampled_n) {
+        if (!(plan->traits & CG_SAMPLES_RATIO_) || plan->traits & CG_TAKES_K_ || info->drawn > info->n || !info->drawn)
+            return CG_E_CORRUPT;
         info->op.k = info->drawn;
     }
-    universe = cg_index_count_(&info->op, transformed_n);
-    indices = cg_index_count_(&info->op, info->k);
-    if (info->index_code != cg_index_code_(&info->op, universe, indices)) return CG_E_CORRUPT;
+    if (!cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
+    if (!(plan->traits & CG_IS_SELECTION_) && info->k != plan->transformed_n) return CG_E_CORRUPT;
+    if (plan->traits & CG_TAKES_K_ && info->k != plan->max_selected) {
+        if (info->k > plan->transformed_n || !info->k) return CG_E_CORRUPT;
+        info->op.k = plan->max_selected = info->k;
+    }
+    if (plan->traits & CG_KEEPS_EXACTLY_ ? info->k != plan->max_selected : info->k > plan->max_selected)
+        return CG_E_CORRUPT;
+    indices = cg_index_count_(plan, info->k);
+    if (info->index_code != cg_index_code_(&info->op, plan, indices)) return CG_E_CORRUPT;
     if (info->index_code == CG_CODE_GOLOMB
-            ? index_bytes % 4 || index_bytes > cg_index_bytes_(CG_CODE_GOLOMB, universe, indices)
-            : index_bytes != cg_index_bytes_(info->index_code, universe, indices))
+            ? index_bytes % 4 || index_bytes > cg_index_bytes_(CG_CODE_GOLOMB, plan->universe, indices)
+            : index_bytes != cg_index_bytes_(info->index_code, plan->universe, indices))
         return CG_E_CORRUPT;
     if (value_bytes % 4 || cg_add_sat_(cg_add_sat_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2)
         return CG_E_CORRUPT;
@@ -174,7 +176,8 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
 static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *info, uint8_t *packet, cg_checksum_ body) {
     cg_checksum_ head;
     cg_header_put_(packet, info);
-    head = cg_checksum_concat_(cg_checksum_of_(kernels, packet, CG_HEADER_BYTES), body);
+    head = cg_checksum_concat_(cg_checksum_of_(kernels, packet, CG_CHECKSUM_OFFSET_), cg_checksum_zeros_(4));
+    head = cg_checksum_concat_(head, body);
     cg_put64_(packet + CG_CHECKSUM_OFFSET_, head.a);
     cg_put64_(packet + CG_CHECKSUM_OFFSET_ + 8, head.b);
     return CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
@@ -191,10 +194,8 @@ CG_OFFERED_ void cg_packet_rank_put_(uint8_t *packet, size_t len, uint32_t rank)
 /* A seal: the checksum of p[0, len), 16 bytes at `offset` that count as zeros while it is computed, for other headers
    that save state. len and offset are multiples of 4, and offset + 16 <= len. */
 CG_OFFERED_ cg_checksum_ cg_seal_of_(const uint8_t *p, size_t len, size_t offset) {
-    static const uint8_t zeros[16] = { 0 };
     const cg_kernels_ *kernels = cg_kernels_now_();
-    cg_checksum_ sum = cg_checksum_of_(kernels, p, offset);
-    sum = cg_checksum_concat_(sum, cg_checksum_of_(kernels, zeros, 16));
+    cg_checksum_ sum = cg_checksum_concat_(cg_checksum_of_(kernels, p, offset), cg_checksum_zeros_(4));
     return cg_checksum_concat_(sum, cg_checksum_of_(kernels, p + offset + 16, len - offset - 16));
 }
 CG_OFFERED_ void cg_seal_put_(uint8_t *p, size_t len, size_t offset) {

@@ -123,14 +123,18 @@ static const cg_preset_row_ cg_preset_rows_[] = {
 #define CG_PRESET_ROWS_ (sizeof cg_preset_rows_ / sizeof cg_preset_rows_[0])
 #define CG_USER_PARAMS_ "id=128:arg=0:size=0:value=0"
 
+/* The row of the stage number *i of all slots; NULL behind the last, and *i is then how far behind. */
+static const cg_stage_row_ *cg_row_number_(size_t *i) {
+    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
+        for (unsigned id = 1; cg_row_at_(slot, id); id++)
+            if ((*i)-- == 0) return cg_row_at_(slot, id);
+    return NULL;
+}
 /* The i-th of all names that a stage can have, with its parameters; NULL behind the last. */
 static const char *cg_stage_name_(size_t i, const char **params) {
-    *params = "";
-    if (i < CG_STAGE_ROWS_) {
-        *params = cg_stage_rows_[i].params;
-        return cg_stage_rows_[i].name;
-    }
-    i -= CG_STAGE_ROWS_;
+    const cg_stage_row_ *row = cg_row_number_(&i);
+    *params = row ? row->params : "";
+    if (row) return row->name;
     if (i < CG_PRESET_ROWS_) {
         *params = cg_preset_rows_[i].params;
         return cg_preset_rows_[i].name;
@@ -376,7 +380,7 @@ static cg_param_ cg_param_of_(const cg_preset_row_ *row, const char *name, char 
     cg_param_ p = cg_param_make_(row->name, row->params, name, 1.0, 8.0); /* b: bits */
     switch (range) {
     case 'l': p.hi = 127.0; break;                /* levels */
-    case 's': p.hi = (double)CG_ANY_SIZE_; break; /* values in a bucket or bin */
+    case 's': p.hi = (double)CG_SIZE_MAX_; break; /* values in a bucket or bin */
     case 'm': p.hi = (double)1.99999988f; break;  /* multiplier */
     case 'r': p.hi = 1.0; break;                  /* ratio */
     case 'e': p.hi = 4.0; break;                  /* bits of eden */
@@ -408,7 +412,7 @@ static int cg_parse_preset_(cg_parser_ *s, size_t which, cg_op *op) {
 }
 /* What follows "user". */
 static int cg_parse_user_(cg_parser_ *s, cg_op *op) {
-    static const double hi[4] = { 255.0, 65535.0, (double)CG_ANY_SIZE_, (double)CG_FLT_MAX_ };
+    static const double hi[4] = { 255.0, 65535.0, (double)CG_SIZE_MAX_, (double)CG_FLT_MAX_ };
     const char *name = CG_USER_PARAMS_;
     double a[4];
     for (int i = 0; i < 4; i++, name = cg_params_skip_(name)) {
@@ -432,8 +436,7 @@ static int cg_parse_ratio_(cg_parser_ *s, const cg_stage_row_ *row, const cg_par
         s->p = before;
         return cg_parse_param_(s, p, ratio);
     }
-    cg_op_stage_(op, row->slot)->id = row->id;
-    if (!cg_has_fixed_k_(op) && op->sample.id != CG_SAMPLE_RANDK)
+    if (!(row->traits & (CG_TAKES_K_ | CG_SAMPLES_RATIO_)))
         return cg_why_param_(s, w, " is a count, which only topk, mstopk and randk take; give the ", p);
     s->p = w.p + 2;
     if (!cg_parse_number_(s, &k, &count, &d)) return 0;
@@ -527,8 +530,9 @@ static int cg_parse_row_(cg_parser_ *s, const cg_stage_row_ *row, cg_op *op) {
 static int cg_parse_stage_(cg_parser_ *s, cg_word_ w, cg_op *op) {
     *op = cg_dense();
     s->p = w.p + w.len;
-    for (size_t i = 0; i < CG_STAGE_ROWS_; i++)
-        if (cg_word_is_(w, cg_stage_rows_[i].name)) return cg_parse_row_(s, &cg_stage_rows_[i], op);
+    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
+        for (unsigned id = 1; cg_row_at_(slot, id); id++)
+            if (cg_word_is_(w, cg_row_at_(slot, id)->name)) return cg_parse_row_(s, cg_row_at_(slot, id), op);
     for (size_t i = 0; i < CG_PRESET_ROWS_; i++)
         if (cg_word_is_(w, cg_preset_rows_[i].name)) return cg_parse_preset_(s, i, op);
     for (unsigned i = 1; i < CG_INDEX_CODE_COUNT_; i++)
@@ -576,7 +580,7 @@ static int cg_stage_fits_in_(cg_parser_ *s, const cg_stages_read_ *read, cg_word
         return 0;
     }
     if (read->op.k && one->k) return cg_why_(s, w.p, "k stands twice: give this stage a ratio, as in 'topk:0.01'");
-    if ((read->op.k || one->k) && read->op.sample.id && cg_has_fixed_k_(one) && !one->k)
+    if ((read->op.k || one->k) && read->op.sample.id && cg_has_(one, CG_TAKES_K_) && !one->k)
         return cg_why_(s, w.p, "with topk or mstopk, k is their count: give randk a ratio, as in 'randk:0.1'");
     return 1;
 }

@@ -132,8 +132,8 @@ CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value) {
 /* op with a flag of its stage in `slot`, by the name that the stage's row has for it; invalid if it has none. */
 static cg_op cg_op_flagged_(cg_op op, unsigned slot, const char *name) {
     cg_stage *s = cg_op_stage_(&op, slot);
-    const cg_stage_row_ *row = cg_stage_row_of_(slot, s->id);
-    for (unsigned f = 0; row && f < 2; f++) {
+    const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
+    for (unsigned f = 0; f < 2; f++) {
         if (!cg_same_text_(row->flag_names[f], name)) continue;
         s->flags = (uint8_t)(s->flags | 1u << f);
         return op;
@@ -156,7 +156,7 @@ CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
 
 CG_API_ cg_op cg_then(cg_op first, cg_op second) {
     const uint64_t k = first.k | second.k;
-    const int is_of_selection = first.k ? cg_has_fixed_k_(&first) : cg_has_fixed_k_(&second);
+    const int is_of_selection = cg_has_(first.k ? &first : &second, CG_TAKES_K_);
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         cg_stage *a = cg_op_stage_(&first, slot);
         const cg_stage *b = cg_op_stage_const_(&second, slot);
@@ -171,7 +171,7 @@ CG_API_ cg_op cg_then(cg_op first, cg_op second) {
         if (b->id) *a = *b;
     }
     /* two counts, or one that would pass from the sample to the selection or back */
-    if ((first.k && second.k) || (k && is_of_selection != cg_has_fixed_k_(&first))) return cg_op_invalid_();
+    if ((first.k && second.k) || (k && is_of_selection != cg_has_(&first, CG_TAKES_K_))) return cg_op_invalid_();
     first.k = k;
     first.reserved |= second.reserved;
     return first;

@@ -30,12 +30,12 @@ typedef struct cg_reducer_ {
 /* Opens packet i into *d, which has no y. */
 
 static cg_status cg_reducer_packet_open_(const cg_reducer_ *reducer, size_t i, cg_decoder_ *d) {
-    cg_info info;
+    const uint8_t *packet = (const uint8_t *)reducer->packets[i];
     float dummy_y = 0.0f;
     cg_status s;
-    if (!reducer->packets[i]) return CG_E_ARG;
-    s = cg_header_get_((const uint8_t *)reducer->packets[i], reducer->lens[i], &info);
-    if (s == CG_OK) s = cg_decoder_open_(d, NULL, reducer->packets[i], reducer->lens[i], &dummy_y, (size_t)info.n, 1);
+    if (!packet) return CG_E_ARG;
+    s = cg_header_get_(packet, reducer->lens[i], &d->info, &d->plan);
+    if (s == CG_OK) s = cg_decoder_open_rest_(d, NULL, packet, reducer->lens[i], &dummy_y, 1);
     d->y = NULL;
     return s;
 }
@@ -47,7 +47,7 @@ static cg_status cg_reducer_match_(const cg_info *a, const cg_info *b) {
         return CG_E_MISMATCH;
     if (!cg_same_stage_(&a->op.sample, &b->op.sample) || !cg_same_stage_(&a->op.transform, &b->op.transform))
         return CG_E_MISMATCH;
-    if (a->op.select.id == CG_SELECT_GIVEN || b->op.select.id == CG_SELECT_GIVEN)
+    if (cg_has_(&a->op, CG_NEEDS_SUPPORT_) || cg_has_(&b->op, CG_NEEDS_SUPPORT_))
         return cg_same_stage_(&a->op.select, &b->op.select) && a->k == b->k ? CG_OK : CG_E_MISMATCH;
     return (a->op.select.id != 0) == (b->op.select.id != 0) ? CG_OK : CG_E_MISMATCH;
 }
@@ -56,19 +56,17 @@ static float cg_grid_step_(const cg_decoder_ *d, size_t bucket) {
     float scale[2];
     cg_levels_ q;
     cg_scales_get_(&d->lay, d->scales, bucket, scale);
-    if (d->info.op.quantize.id == CG_QUANTIZE_FLEX16) return scale[0];
+    if (d->lay.quantizer->stage.traits & CG_SCALE_IS_STEP_) return scale[0];
     q = cg_levels_make_(&d->info.op.quantize, scale);
     return cg_saturate_(cg_times_(q.step, q.postscale));
 }
 /* The symbol of 0, and *bits per symbol, of a quantizer whose symbols are integers around that one; 0: of another. */
 static int32_t cg_grid_zero_symbol_(const cg_stage *q, unsigned *bits) {
-    cg_alphabet_ alphabet = CG_ZERO;
-    const cg_quantizer_ *quantizer = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
-    *bits = 16;
-    if (q->id == CG_QUANTIZE_FLEX16) return 32767;
-    if (!quantizer || quantizer->encode != cg_encode_levels_ || !cg_alphabet_of_(q, &alphabet)) return 0;
-    *bits = alphabet.bits;
-    return alphabet.zero_symbol;
+    const cg_quantizer_ *quantizer = cg_quantizer_of_(q);
+    *bits = 0;
+    if (!quantizer || !(quantizer->stage.traits & CG_HAS_GRID_)) return 0;
+    *bits = cg_bits_x32_of_(quantizer, q) / 32;
+    return quantizer->levels(q);
 }
 
 /* Opens every packet once and decides the mode. max_level_sum: the largest magnitude that a sum of levels can have, if
@@ -91,7 +89,7 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
         if (s != CG_OK) return s;
         zero = cg_grid_zero_symbol_(&d.info.op.quantize, &bits);
         if (i == 0) first = d;
-        if (cg_is_matrix_op_(&d.info.op) || d.info.op.sample.id == CG_SAMPLE_PERMK) return CG_E_UNSUPPORTED;
+        if (d.plan.traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_)) return CG_E_UNSUPPORTED;
         s = cg_reducer_match_(&first.info, &d.info);
         if (s != CG_OK) return s;
         on_one_grid = on_one_grid && zero && !d.lay.value_code && d.lay.bucket_count == first.lay.bucket_count &&
@@ -108,9 +106,8 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
     }
     reducer->info = first.info;
     reducer->in_lay = first.lay;
-    reducer->transformed_n = first.transformed_n;
-    reducer->mode = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_REDUCE_SPARSE_
-                                                                                          : CG_REDUCE_FLOATS_;
+    reducer->transformed_n = (size_t)first.plan.transformed_n;
+    reducer->mode = cg_has_indices_(&first.plan) ? CG_REDUCE_SPARSE_ : CG_REDUCE_FLOATS_;
     memset(&reducer->info.op.quantize, 0, sizeof reducer->info.op.quantize);
     memset(&reducer->info.op.code, 0, sizeof reducer->info.op.code);
     if (reducer->mode == CG_REDUCE_SPARSE_) { /* threshold:0 is a selection that any index set fits */
@@ -189,20 +186,23 @@ CG_NOINLINE_ cg_status cg_list_merge_packet_(const cg_decoder_ *d, const cg_list
     while (open_segment < into->segment_count) into->segment_start[++open_segment] = into->count;
     return CG_OK;
 }
-/* Writes a packet of the list's values as f32 and its indices, which are below transformed_n. info has op, without
-   quantizer, tag, n, drawn and threshold; the rest of it is set here. */
-static cg_status cg_packet_from_list_(
-    cg_info *info, size_t transformed_n, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
+/* Writes a packet of the list's values as f32 and its indices, one for each. info has op, without quantizer, tag, n,
+   drawn and threshold; the rest of it is set here. */
+static cg_status cg_packet_from_list_(cg_info *info, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
+    cg_plan_ plan;
     uint64_t index_bytes;
+    plan.n = info->n;
+    plan.sampled_n = info->drawn;
+    cg_plan_resume_(&plan, &info->op);
     info->k = list->count;
-    info->index_code = cg_index_code_(&info->op, transformed_n, list->count);
-    index_bytes = cg_index_bytes_(info->index_code, transformed_n, list->count);
+    info->index_code = cg_index_code_(&info->op, &plan, list->count);
+    index_bytes = cg_index_bytes_(info->index_code, plan.universe, list->count);
     info->value_bytes = 4 * list->count;
     if (cg_add_sat_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
     kernels->copy(list->value, list->count, out + CG_HEADER_BYTES);
     info->index_bytes = index_bytes
-        ? cg_index_put_(info->index_code, transformed_n, list, out + CG_HEADER_BYTES + info->value_bytes)
+        ? cg_index_put_(info->index_code, plan.universe, list, out + CG_HEADER_BYTES + info->value_bytes)
         : 0;
     *len = cg_packet_finalize_(
         kernels, info, out, cg_checksum_of_(kernels, out + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
@@ -222,7 +222,7 @@ CG_NOINLINE_ cg_status cg_reduce_sparse_(
         if (s == CG_OK) s = cg_list_merge_packet_(&d, &lists[i % 2], &lists[(i + 1) % 2]);
         if (s != CG_OK) return s;
     }
-    return cg_packet_from_list_(&reducer->info, reducer->transformed_n, &lists[reducer->count % 2], out, cap, len);
+    return cg_packet_from_list_(&reducer->info, &lists[reducer->count % 2], out, cap, len);
 }
 /* Adds values [first, first + many) of one chunk of all packets as integers, and writes the symbols of the sums. */
 static void cg_reduce_levels_(
@@ -373,7 +373,7 @@ CG_NOINLINE_ cg_status cg_vote_(
     for (size_t i = 0; i < count; i++) {
         s = cg_reducer_packet_open_(&reducer, i, &d);
         if (s != CG_OK) return s;
-        if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || reducer.mode == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
+        if (!(d.plan.traits & CG_IS_SIGN_) || reducer.mode == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
         in[i] = d.codes;
     }
     if (count > FUSED_MAX) s = cg_verify_all_(&reducer);

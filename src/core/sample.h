@@ -1,7 +1,7 @@
 /* sample: which coordinates random-k and PermK take, one from each stratum
 
    Offers   cg_strata_ with open, seek, next and sample; cg_mulhi64_
-   Needs    base, random
+   Needs    base, random, stages
    Touches  nothing but its arguments
    Random-k cuts n coordinates into k strata [floor(jn/k), floor((j+1)n/k)) and takes one of each at random; PermK's
    strata are groups of as many neighbours as there are workers. Coordinates ascend; any stratum can be had alone. */
@@ -65,7 +65,7 @@ static void cg_strata_open_(cg_strata_ *s, const cg_info *info, uint64_t j) {
     s->k = info->drawn;
     s->key = cg_shared_key_(&info->tag);
     s->rank = info->tag.rank;
-    s->permk_workers = info->op.sample.id == CG_SAMPLE_PERMK ? info->op.sample.size : 0;
+    s->permk_workers = cg_has_(&info->op, CG_IS_PER_RANK_) ? info->op.sample.size : 0;
     s->base_length = s->n / s->k;
     s->longer_n = s->n % s->k;
     s->length = s->permk_workers;

@@ -73,12 +73,11 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
 /* Values [first, first + count) after the transform, which must lie in one chunk: where they lie, or in buf, which has
    room for CG_CHUNK_. Whole blocks are transformed, so buf may hold more around them. */
 static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
-    const cg_stage *stage = &src->info->op.transform;
     const uint64_t key = cg_shared_key_(&src->info->tag);
     const int in_buf = src->to_sample || cg_source_is_lazy_(src);
     size_t block_size, base, end, available;
     if (!src->to_transform) return cg_source_gather_(src, first, count, buf);
-    block_size = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
+    block_size = cg_transformer_of_(&src->info->op)->block;
     base = first / block_size * block_size;
     end = (first + count + block_size - 1) / block_size * block_size;
     available = cg_min_(end, (size_t)src->count) - base;
@@ -92,7 +91,7 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
             memset(v + in_block, 0, 4 * (block_size - in_block));
             from = v;
         }
-        cg_transform_block_(src->kernels, stage, key, b / block_size, from, v, 0);
+        cg_transform_block_(src->kernels, &src->info->op, key, b / block_size, from, v, 0);
     }
     return buf + (first - base);
 }

@@ -48,7 +48,7 @@ CG_OFFERED_ cg_status cg_sparse_packet_put_(
     info.op = cg_threshold(threshold);
     info.tag = *tag;
     info.n = info.drawn = n;
-    return cg_packet_from_list_(&info, n, list ? list : &empty, out, cap, len);
+    return cg_packet_from_list_(&info, list ? list : &empty, out, cap, len);
 }
 
 /* Where a reader stands in a packet whose selection has indices of its own. */
@@ -68,7 +68,7 @@ CG_OFFERED_ cg_status cg_sparse_reader_open_(
     const cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 0);
     if (s != CG_OK) return s;
     *info = d.info;
-    r->indices = cg_index_open_(info, d.index);
+    r->indices = cg_index_open_(info, &d.plan, d.index);
     r->values = d.codes;
     r->unread = (size_t)info->k;
     r->window_next = r->window_n = 0;

@@ -85,8 +85,8 @@ static void cg_text_float_(cg_text_ *t, float f) {
 /* The stage in that slot, which is not empty. */
 static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
     const cg_stage *s = cg_op_stage_const_(op, slot);
-    const cg_stage_row_ *row = cg_stage_row_of_(slot, s->id);
-    int has_count = op->k && slot == (cg_has_fixed_k_(op) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
+    const cg_stage_row_ *row = cg_row_at_(slot, s->id);
+    int has_count = op->k && slot == (cg_has_(op, CG_TAKES_K_) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
     if (slot == CG_SLOT_CODE_) {
         cg_text_str_(t, cg_index_code_names_[s->id]);
         if (s->id && s->arg) cg_text_char_(t, '|');

@@ -116,11 +116,12 @@ CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, ui
 /* The whole index section: padding, indices, and the length of the last block. */
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
-    const uint64_t k = cg_index_count_(&info->op, info->k);
-    cg_index_reader_ r = cg_index_open_(info, d->index);
+    const uint64_t k = cg_index_count_(&d->plan, info->k);
+    cg_index_reader_ r;
     uint64_t next;
     int ok;
-    if (!info->index_bytes) return k == 0 || !info->op.select.id || info->op.select.id == CG_SELECT_GIVEN;
+    if (!info->index_bytes) return k == 0 || !cg_has_indices_(&d->plan);
+    r = cg_index_open_(info, &d->plan, d->index);
     if (!r.golomb && !cg_padding_zero_(r.next_high, r.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
         return 0;
     if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low_part, k * r.low_bits)) return 0;
@@ -139,9 +140,8 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
 }
 /* Is the packet's checksum right, if its codes have this one? For a user codec, codes are all of the value section. */
 static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
-    static const uint8_t zeros[16] = { 0 };
     cg_checksum_ s = cg_checksum_of_(d->kernels, d->packet, CG_CHECKSUM_OFFSET_);
-    s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, zeros, 16));
+    s = cg_checksum_concat_(s, cg_checksum_zeros_(4));
     s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->scales, (size_t)(d->codes - d->scales)));
     s = cg_checksum_concat_(s, codes);
     s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->index, d->info.index_bytes));

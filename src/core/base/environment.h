@@ -18,7 +18,8 @@ CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
     /* stmxcsr (%rax) and ldmxcsr (%rax) as bytes, as tcc does not know their names */
     __asm__ __volatile__(".byte 0x0f, 0xae, 0x18" : : "a"(&now) : "memory");
     env.saved = now;
-    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory");
+    /* loading it takes longer than all of this; the low six bits are flags of what has happened, which change nothing */
+    if ((now ^ clean) & 0xffc0) __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory");
 #elif defined(__aarch64__) && defined(__GNUC__)
     uint64_t now, clean = 0;
     __asm__ __volatile__("mrs %0, fpcr" : "=r"(now) : : "memory");
@@ -38,8 +39,9 @@ CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
 }
 CG_INLINE_ void cg_fenv_leave_(cg_fenv_ env) {
 #if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
-    uint32_t saved = (uint32_t)env.saved;
-    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&saved) : "memory");
+    uint32_t now = 0, saved = (uint32_t)env.saved;
+    __asm__ __volatile__(".byte 0x0f, 0xae, 0x18" : : "a"(&now) : "memory");
+    if (now != saved) __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&saved) : "memory");
 #elif defined(__aarch64__) && defined(__GNUC__)
     if (env.saved) __asm__ __volatile__("msr fpcr, %0" : : "r"(env.saved) : "memory");
 #elif defined(__s390x__) && defined(__GNUC__)

@@ -58,29 +58,39 @@ CG_DECODE_FN_(cg_decode_steps16_) {
 /* Quantizers with a full scale: encode's scales[0] is not the bucket's scale but the factor that brings a value of
    that size to the full scale. The loop multiplies short buckets itself, a chunk of them at once, and passes a factor
    of 1. */
-static float cg_full_scale_one_(const cg_stage *stage) {
-    (void)stage;
-    return 1.0f;
-}
-static float cg_full_scale_fp8_(const cg_stage *stage) { return stage->id == CG_QUANTIZE_E5M2 ? 57344.0f : 448.0f; }
+#define CG_E4M3_MAX_ 448.0f
+#define CG_E5M2_MAX_ 57344.0f
 /* of / scale, and 0 for a scale of 0. */
 CG_INLINE_ float cg_ratio_or_zero_(float of, float scale) { return scale > 0.0f ? of / scale : 0.0f; }
 
-CG_ENCODE_FN_(cg_encode_fp8_) {
-    CG_UNUSED_(key);
-    CG_UNUSED_(position);
-    CG_UNUSED_(lanes);
-    kernels->fp8_encode(v, n, scales[0], stage->id == CG_QUANTIZE_E5M2 || stage->id == CG_QUANTIZE_MXE5M2, out);
-    return 0;
-}
 /* A tiny scale is multiplied by 2^100, and the values by 2^-100, so that scale / 448 keeps its bits. */
-CG_DECODE_FN_(cg_decode_fp8_) {
-    const int kind = stage->id == CG_QUANTIZE_E5M2, tiny = cg_is_tiny_(scales[0]);
-    const float scale = tiny ? cg_times_(scales[0], CG_POW2_100_) : scales[0];
-    kernels->fp8_decode(in, n, scale / (kind ? 57344.0f : 448.0f), kind, out, stream && !tiny);
+static void cg_decode_fp8_(
+    const cg_kernels_ *kernels, float full_scale, float scale, const uint8_t *in, size_t n, float *out, int stream) {
+    const int tiny = cg_is_tiny_(scale);
+    if (tiny) scale = cg_times_(scale, CG_POW2_100_);
+    kernels->fp8_decode(in, n, scale / full_scale, full_scale > CG_E4M3_MAX_, out, stream && !tiny);
     for (size_t i = 0; tiny && i < n; i++) cg_store_(out, i, cg_times_(cg_load_(out, i), CG_POW2_MINUS_100_));
 }
-CG_DECODE_FN_(cg_decode_mx8_) { kernels->fp8_decode(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream); }
+#define CG_FP8_(format, max)                                               \
+  CG_ENCODE_FN_(cg_encode_##format##_) {                                   \
+    CG_UNUSED_(stage);                                                     \
+    CG_UNUSED_(key);                                                       \
+    CG_UNUSED_(position);                                                  \
+    CG_UNUSED_(lanes);                                                     \
+    kernels->fp8_encode(v, n, scales[0], max > CG_E4M3_MAX_, out);         \
+    return 0;                                                              \
+  }                                                                        \
+  CG_DECODE_FN_(cg_decode_##format##_) {                                   \
+    CG_UNUSED_(stage);                                                     \
+    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);           \
+  }                                                                        \
+  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                \
+    CG_UNUSED_(stage);                                                     \
+    kernels->fp8_decode(in, n, scales[0], max > CG_E4M3_MAX_, out, stream); \
+  }
+CG_FP8_(e4m3, CG_E4M3_MAX_)
+CG_FP8_(e5m2, CG_E5M2_MAX_)
+#undef CG_FP8_
 CG_ENCODE_FN_(cg_encode_mx4_) {
     cg_bucketizer_ thresholds;
     CG_UNUSED_(stage);

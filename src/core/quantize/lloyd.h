@@ -69,6 +69,7 @@ CG_ENCODE_FN_(cg_encode_lloyd_) {
     }
     return 0;
 }
+static unsigned cg_bits_x32_lloyd_(const cg_stage *stage) { return (unsigned)(stage->value * 32.0f); }
 static void cg_set_scales_l2norm_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
     scales[0] = cg_saturate64_(cg_sqrt_(stat->sums[0]));

@@ -25,36 +25,66 @@ typedef struct cg_bucket_stats_ {
     uint64_t count;     /* values; set by the loop, not by measure */
 } cg_bucket_stats_;
 
-/* A row of the table of quantizers, quantize/rows.h. The functions may be called from several threads at once. */
+/* A row of the table of quantizers, in core/rows.h. The functions may be called from several threads at once. */
 typedef struct cg_quantizer_ {
-    uint8_t id, needs;                /* CG_QUANTIZE_*, CG_NEEDS_* */
+    cg_stage_row_ stage;
+    uint8_t needs;                    /* CG_NEEDS_* */
     uint8_t scale_count, scale_width; /* stored per bucket: how many, of so many bytes */
-    uint8_t bits;                     /* per value; 0: see cg_bits_x32_of_ */
-    uint8_t output;                   /* CG_OUTPUT_* */
-    uint32_t fixed_bucket;            /* values; 0: the stage's size */
     /* adds n values, at most CG_CHUNK_, to *stat */
     void (*measure)(
         const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat);
     /* scale_count scales of a bucket; all its values are finite */
     void (*set_scales)(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales);
     int (*legal)(const float *scales); /* are these scales that an encoder can have stored? */
-    /* NULL, or: encode wants values on a grid where the scale is this large, see quantize/formats.h */
-    float (*full_scale)(const cg_stage *stage);
+    uint8_t output;                    /* CG_OUTPUT_* */
+    uint8_t bits;                      /* per value; 0: as many as 2*levels + 1 symbols take, or stage.arg */
+    uint32_t fixed_bucket;             /* values; 0: the stage's size */
+    float full_scale;                  /* encode wants values on a grid where the scale is this large; 0: as they are */
+    /* NULL, or the number of levels on either side of zero; 0: symbols have no middle. With CG_HAS_GRID_ symbols are
+       such levels times the scale, or steps of it (CG_SCALE_IS_STEP_). */
+    int32_t (*levels)(const cg_stage *stage);
+    unsigned (*bits_x32)(const cg_stage *stage); /* NULL, or the bits per value, times 32 */
     /* n values of one bucket, at most CG_CHUNK_, to out. position: of v[0] in its block, whose key this is. lanes: 16
        sums to add to, if rescale or CG_NEEDS_SUM_AFTERWARDS_ wants them. Returns the largest magnitude as bits where
        no measure has seen the values, else 0. */
     uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
         uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes);
-    /* NULL, or replaces the scales after encode has added `total` of the bucket to its lanes */
-    void (*rescale)(const cg_bucket_stats_ *stat, double total, float *scales);
     /* the reverse of encode: any bytes that stored_absmax_bits accepts give n finite floats. stream: out is larger than
        the caches, and aligned to 16 bytes */
     void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n,
         float *out, int stream);
+    /* NULL, or replaces the scales after encode has added `total` of the bucket to its lanes */
+    void (*rescale)(const cg_bucket_stats_ *stat, double total, float *scales);
     /* NULL, or the largest magnitude of n stored values, as bits; from stored_limit on it is Inf or NaN */
     uint32_t (*stored_absmax_bits)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);
     uint32_t stored_limit;
 } cg_quantizer_;
+/* The row of a quantize stage; NULL for a user codec or an unknown id. */
+static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q); /* in core/rows.h */
+/* Bits per value, times 32. */
+static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
+    const int32_t levels = row->levels ? row->levels(q) : 0;
+    unsigned bits = row->bits;
+    if (row->bits_x32) return row->bits_x32(q);
+    if (bits || !levels) return 32u * (bits ? bits : q->arg);
+    while (1u << bits < 2u * (unsigned)levels + 1u) bits++;
+    return 32 * bits;
+}
+/* The number of levels of quantizers with a grid. */
+static int32_t cg_levels_one_(const cg_stage *stage) {
+    (void)stage;
+    return 1;
+}
+static int32_t cg_levels_of_bits_(const cg_stage *stage) { return (1 << (stage->arg - 1)) - 1; } /* 0 for 1 bit */
+static int32_t cg_levels_of_arg_(const cg_stage *stage) { return stage->arg; }
+static int32_t cg_levels_16_bits_(const cg_stage *stage) {
+    (void)stage;
+    return 32767;
+}
+static int32_t cg_levels_none_(const cg_stage *stage) {
+    (void)stage;
+    return 0;
+}
 
 /* Magnitudes below 2^-80 are multiplied by 2^100 before anything is divided by them, as their inverse may overflow. */
 CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_as_bits_(scale) & CG_ABS_MASK_) < 0x17800000u; }
@@ -65,35 +95,30 @@ CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_as_bits_(scale) & CG_ABS_MA
    up so that neither the step nor its inverse leaves the normal range, huge ones down so that a range cannot overflow,
    both by powers of two. */
 static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
+    const cg_quantizer_ *row = cg_quantizer_of_(stage);
+    const int32_t levels = row->levels(stage);
+    const int is_step = (row->stage.traits & CG_SCALE_IS_STEP_) != 0, is_range = row->scale_count == 2;
+    float hi = is_range ? scales[1] : is_step ? cg_saturate_(cg_times_(scales[0], (float)levels)) : scales[0];
+    float lo = is_range ? scales[0] : -hi;
+    const uint32_t absmax_bits = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
     cg_levels_ q;
-    /* symbols from the lowest value up, without one for 0; else `levels` on either side of the symbol for 0 */
-    int is_range = stage->id == CG_QUANTIZE_MINMAX || (stage->id == CG_QUANTIZE_ABSMAX && stage->arg == 1);
-    int levels = stage->id == CG_QUANTIZE_TERNGRAD || stage->id == CG_QUANTIZE_TRITS ? 1
-        : stage->id == CG_QUANTIZE_LEVELS                                            ? stage->arg
-                                                                                     : (1 << (stage->arg - 1)) - 1;
-    float hi = stage->id == CG_QUANTIZE_MINMAX ? scales[1]
-        : stage->id == CG_QUANTIZE_FLEXPOINT   ? cg_saturate_(cg_times_(scales[0], (float)levels))
-                                               : scales[0];
-    float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
-    uint32_t absmax_bits = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
     q.prescale = absmax_bits >= 0x7e800000u ? 0.5f : absmax_bits < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
     q.postscale = absmax_bits >= 0x7e800000u ? 2.0f : absmax_bits < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
-    q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_TRITS &&
-        stage->id != CG_QUANTIZE_FLEXPOINT;
+    q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && !(row->stage.traits & CG_ROUNDS_TO_NEAREST_);
     q.inv_step = 0.0f;
     lo *= q.prescale;
     hi *= q.prescale;
-    if (!is_range) {
+    if (levels) { /* so many on either side of the symbol for 0 */
         q.zero_symbol = levels;
         q.max_symbol = 2 * levels;
         q.encode_offset = q.decode_offset = 0.0f;
         q.range = hi;
         q.step = hi / (float)levels;
-        if (stage->id == CG_QUANTIZE_FLEXPOINT) {
+        if (is_step) {
             q.step = cg_times_(scales[0], q.prescale);
             q.range = cg_times_(q.step, (float)levels);
         }
-    } else {
+    } else { /* symbols from the lowest value up, without one for 0 */
         float width = hi - lo;
         q.zero_symbol = 0;
         q.max_symbol = (1 << stage->arg) - 1;
@@ -182,8 +207,9 @@ static void cg_set_scales_threelc_(const cg_stage *stage, const cg_bucket_stats_
 }
 /* The step: the least power of two of which `levels` steps reach the largest magnitude. */
 static void cg_set_scales_pow2_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    const unsigned bits = stage->id == CG_QUANTIZE_FLEX16 ? 16 : stage->arg;
-    const double levels = (double)((1 << (bits - 1)) - 1), absmax = (double)cg_as_float_(stat->absmax_bits),
+    const cg_quantizer_ *row = cg_quantizer_of_(stage);
+    const unsigned bits = cg_bits_x32_of_(row, stage) / 32;
+    const double levels = (double)row->levels(stage), absmax = (double)cg_as_float_(stat->absmax_bits),
                  min_step = 1.401298464324817e-45;                  /* 2^-149 */
     double step = cg_as_double_(cg_as_bits64_(absmax) >> 52 << 52); /* the power of two at or below absmax */
     scales[0] = 0.0f;
@@ -203,11 +229,16 @@ static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *s
     scales[0] = stat->count ? cg_canonical_zero_(cg_saturate64_((stat->sums[0] + stat->sums[1]) / (double)stat->count))
                             : 0.0f;
 }
-static void cg_set_scales_mx_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    /* exponent of the largest value of the element format */
-    int max_exponent = stage->id == CG_QUANTIZE_MXFP4 ? 2 : stage->id == CG_QUANTIZE_MXE4M3 ? 8 : 15;
-    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, max_exponent));
-}
+/* The exponent is that of the largest value of the element format. */
+#define CG_SET_SCALES_MX_(name, max_exponent)                                                           \
+  static void name(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {                \
+    (void)stage;                                                                                        \
+    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, max_exponent));                      \
+  }
+CG_SET_SCALES_MX_(cg_set_scales_mx_e2m1_, 2)
+CG_SET_SCALES_MX_(cg_set_scales_mx_e4m3_, 8)
+CG_SET_SCALES_MX_(cg_set_scales_mx_e5m2_, 15)
+#undef CG_SET_SCALES_MX_
 static int cg_legal_magnitude_(const float *scales) { return cg_as_bits_(scales[0]) < CG_INF_BITS_; }
 static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }
 static int cg_legal_range_(const float *scales) {

@@ -1,7 +1,7 @@
 /* list: lists of selected (index, value) pairs in scratch, and their k-th largest magnitude
 
    Offers   cg_list_ with its operations and its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_
-   Needs    base, kernels (CG_SLACK_), stages, shape, lowrank and atomo (bytes of work)
+   Needs    base, kernels (CG_SLACK_), stages, plan, transform (bytes of work)
    Touches  the caller's scratch
    Other headers may use: cg_list_, cg_list_add_, cg_list_in_scratch_, cg_scratch_bytes_
    Magnitudes are compared as bits: those of a float without its sign, as an integer. Every finite float is below
@@ -20,16 +20,14 @@ typedef struct cg_list_ {
     float *materialized;    /* behind the list: the whole transformed vector, if cg_needs_materialized_; factors */
 } cg_list_;
 
-/* Entries that a list needs while op selects of transformed_n values. Exact top-k and its relatives look for k among
+/* Entries that a list needs while op selects. Exact top-k and its relatives look for k among
    up to twice as many candidates and a block, and fall back to counting passes where those do not fit. */
-static size_t cg_list_capacity_(const cg_op *op, uint64_t transformed_n) {
-    uint64_t capacity = transformed_n;
-    if (cg_has_fixed_k_(op) || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO)
-        capacity = cg_add_sat_(cg_mul_sat_(cg_max_selected_(op, transformed_n), 2), CG_BLOCK_);
-    /* the candidates of one chunk beside what the chunks before have kept */
-    if (op->select.id == CG_SELECT_CHUNKED)
-        capacity = cg_add_sat_(cg_max_selected_(op, transformed_n), op->select.size);
-    return (size_t)(capacity < transformed_n ? capacity : transformed_n);
+static size_t cg_list_capacity_(const cg_op *op, const cg_plan_ *plan) {
+    uint64_t capacity = plan->transformed_n;
+    if (plan->traits & CG_KEEPS_LARGEST_) capacity = cg_add_sat_(cg_mul_sat_(plan->max_selected, 2), CG_BLOCK_);
+    /* by chunks: the candidates of one beside what the chunks before have kept */
+    else if (plan->traits & CG_KEEPS_EXACTLY_) capacity = cg_add_sat_(plan->max_selected, op->select.size);
+    return (size_t)(capacity < plan->transformed_n ? capacity : plan->transformed_n);
 }
 /* Entries to allocate: filters check the capacity after each chunk, and write CG_SLACK_ entries beyond their result.
    Never fewer for a longer vector: PermK leaves some ranks a value less than others, with the same scratch. */
@@ -38,31 +36,33 @@ static uint64_t cg_list_allocated_n_(uint64_t capacity, uint64_t transformed_n) 
     return cg_add_sat_(filled < transformed_n ? filled : transformed_n, CG_SLACK_);
 }
 /* Must the sampled or transformed vector be stored as a whole, for a selection or a user codec? */
-static int cg_needs_materialized_(const cg_op *op) {
-    return !cg_is_matrix_op_(op) && (op->sample.id || op->transform.id) &&
-        (op->select.id || cg_is_user_codec_(&op->quantize));
+static int cg_needs_materialized_(const cg_op *op, const cg_plan_ *plan) {
+    return !(plan->traits & CG_IS_MATRIX_) && (op->sample.id || op->transform.id) &&
+        plan->traits & (CG_IS_SELECTION_ | CG_IS_USER_CODEC_);
 }
-/* Bytes of scratch at any alignment that compressing n values takes; 0: none; CG_TOO_LARGE_ on overflow. */
-static uint64_t cg_scratch_bytes_(const cg_op *op, uint64_t n) {
-    uint64_t sampled_n = cg_sampled_n_(op, n, NULL), transformed_n = cg_transformed_n_(op, sampled_n), bytes = 0;
-    if (op->select.id) {
-        bytes = cg_mul_sat_(8, cg_list_allocated_n_(cg_list_capacity_(op, transformed_n), transformed_n));
+/* Bytes of scratch at any alignment that compressing takes; 0: none; CG_TOO_LARGE_ on overflow. */
+CG_OFFERED_ uint64_t cg_scratch_bytes_(const cg_op *op, const cg_plan_ *plan) {
+    const uint64_t transformed_n = plan->transformed_n;
+    uint64_t bytes = 0;
+    if (plan->traits & CG_IS_SELECTION_) {
+        bytes = cg_mul_sat_(8, cg_list_allocated_n_(cg_list_capacity_(op, plan), transformed_n));
         bytes = cg_add_sat_(bytes, 8 * ((transformed_n >> 32) + 2));
     }
-    if (cg_needs_materialized_(op)) bytes = cg_add_sat_(bytes, cg_mul_sat_(4, transformed_n));
-    if (cg_is_matrix_op_(op))
-        bytes = cg_add_sat_(cg_mul_sat_(4, cg_add_sat_(transformed_n, 2)), cg_matrix_work_bytes_(op));
+    if (cg_needs_materialized_(op, plan)) bytes = cg_add_sat_(bytes, cg_mul_sat_(4, transformed_n));
+    if (plan->traits & CG_IS_MATRIX_)
+        bytes = cg_add_sat_(cg_mul_sat_(4, cg_add_sat_(transformed_n, 2)), cg_transformer_of_(op)->work_bytes(op));
     return bytes ? cg_add_sat_(bytes, 64) : 0;
 }
 /* An empty list in scratch, which has cg_scratch_bytes_ or is NULL if that is 0. The entries are not initialised. */
-static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, uint64_t transformed_n, void *scratch) {
+static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, const cg_plan_ *plan, void *scratch) {
+    const uint64_t transformed_n = plan->transformed_n;
     uint8_t *p;
     memset(list, 0, sizeof *list);
     if (!scratch) return;
     p = (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64;
-    if (op->select.id) {
+    if (plan->traits & CG_IS_SELECTION_) {
         size_t allocated_n;
-        list->capacity = cg_list_capacity_(op, transformed_n);
+        list->capacity = cg_list_capacity_(op, plan);
         list->segment_count = transformed_n ? ((transformed_n - 1) >> 32) + 1 : 1;
         allocated_n = (size_t)cg_list_allocated_n_(list->capacity, transformed_n);
         list->segment_start = (uint64_t *)(void *)p;
@@ -97,15 +97,36 @@ CG_INLINE_ uint32_t cg_magnitude_key_(float v, cg_sign_filter_ filter) {
     return (cg_as_bits_(v) ^ filter.sign_flip) & filter.keep_mask;
 }
 
+/* cg_kth_ for a kth of at most 16: keeps the largest in order. */
+static uint32_t cg_kth_of_few_(
+    const float *v, size_t n, size_t *kth, uint32_t lo, uint32_t hi, cg_sign_filter_ filter) {
+    uint32_t largest[16], least = lo; /* keys below `least` are not among them */
+    size_t count = 0, above = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t m = cg_magnitude_key_(v[i], filter);
+        if (m >= least && m <= hi) {
+            size_t j = count < *kth ? count++ : count - 1;
+            for (; j > 0 && largest[j - 1] < m; j--) largest[j] = largest[j - 1];
+            largest[j] = m;
+            if (count == *kth) least = largest[count - 1] + 1;
+        }
+    }
+    while (largest[above] != largest[*kth - 1]) above++;
+    lo = largest[*kth - 1];
+    *kth -= above;
+    return lo;
+}
 /* The kth largest key (kth from 1) among those in [lo, hi], of which there are at least *kth. Histograms of 2048 bins
    narrow the range until a few are left to sort. *kth becomes the position among its equals: so many of them, in the
    order of their indices, are needed beside all larger ones. v is aligned. */
 static uint32_t cg_kth_(const float *v, size_t n, size_t *kth, uint32_t lo, uint32_t hi, cg_sign_filter_ filter) {
     enum { FEW = 64 };
+    const unsigned bin_bits = n < 2048 ? 8 : 11; /* clearing the bins should not take longer than filling them */
     size_t bins[2048];
     uint32_t few[FEW];
+    if (*kth <= 16 && n <= 1024) return cg_kth_of_few_(v, n, kth, lo, hi, filter);
     for (;;) {
-        uint32_t width = hi - lo, shift = width >> 11 ? cg_log2_(width) - 10 : 0, bin = width >> shift;
+        uint32_t width = hi - lo, shift = width >> bin_bits ? cg_log2_(width) - (bin_bits - 1) : 0, bin = width >> shift;
         size_t count = 0;
         memset(bins, 0, sizeof bins[0] * (bin + 1));
         for (size_t i = 0; i < n; i++) {

@@ -1,20 +1,21 @@
 /* sides: the largest positive and the largest negative values, each side by its own count (AdaQ, SBC)
 
    Offers   cg_select_sides_
-   Needs    base, kernels, shape, select/list, select/filter, select/topk, select/thresholds
+   Needs    base, kernels, plan, select/list, select/filter, select/topk, select/thresholds
    Touches  the list */
 
-/* Side 0 is positive, side 1 negative. CG_SELECT_SIDES: the ratio of each side; CG_SELECT_SIDE: k of each, of which
-   only the side with the larger mean magnitude stays. The list has room for all n. */
+/* Side 0 is positive, side 1 negative. sides: the ratio of each side; side: k of each, of which only
+   the side with the larger mean magnitude stays. The list has room for all n. */
 static cg_status cg_select_sides_(const cg_selector_ *p) {
     static const cg_sign_filter_ filters[2] = { { 0, 0xffffffffu }, { 0x80000000u, 0xffffffffu } };
     const cg_stage *stage = &p->info->op.select;
+    const int one_side = cg_has_(&p->info->op, CG_KEEPS_ONE_SIDE_);
     cg_list_ *list = p->list;
     uint32_t kth_bits[2] = { 0, 0 }, threshold_bits = 1;
     size_t available[2] = { 0, 0 }, quota[2], ties_left[2] = { 0, 0 }, k, n = p->n;
     double mean[2] = { 0.0, 0.0 };
     available[0] = available[1] = n;
-    if (stage->id == CG_SELECT_SIDES) {
+    if (!one_side) {
         available[0] = available[1] = 0;
         for (size_t i = 0; i < n; i += CG_CHUNK_) {
             const size_t many = cg_min_(CG_CHUNK_, n - i);
@@ -29,8 +30,8 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
     }
     k = (size_t)cg_k_from_ratio_(stage->value, 0, n);
     for (int side = 0; side < 2; side++)
-        quota[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, available[side])
-                                                  : (size_t)cg_k_from_ratio_(stage->value, 0, available[side]);
+        quota[side] = one_side ? cg_min_(k, available[side])
+                                : (size_t)cg_k_from_ratio_(stage->value, 0, available[side]);
     if (n > CG_CHUNK_) { /* a threshold that enough values of both sides should reach */
         uint32_t positive_bits = quota[0]
             ? cg_threshold_estimate_(p->x, NULL, n, quota[0], 0, 1, CG_INF_BITS_, 0, list->value, filters[0])
@@ -54,7 +55,7 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
             kth_bits[side] = cg_kth_(
                 list->value, list->count, &ties_left[side], threshold_bits, CG_INF_BITS_ - 1, filters[side]);
     }
-    if (stage->id == CG_SELECT_SIDE) {
+    if (one_side) {
         size_t ties[2];
         ties[0] = ties_left[0];
         ties[1] = ties_left[1];

@@ -1,18 +1,30 @@
 /* thresholds: top-k and selections that estimate its threshold: DGC, SIDCo, MSTop-k
 
    Offers   cg_selector_, cg_list_keep_topk_, cg_select_topk_, cg_below_sums_of_ and a selection each
-   Needs    base, random, kernels, shape, sample (cg_mulhi64_), select/list, select/filter, select/topk
+   Needs    base, random, kernels, plan, sample (cg_mulhi64_), select/list, select/filter, select/topk
    Touches  the list; k and threshold in info; x, if a producer makes it
    Other headers may use: cg_list_keep_topk_, cg_select_topk_, cg_selector_
    Each selection fills the list, ascending by index, and refuses values that are not finite. */
 
 /* What a selection works on. */
+struct cg_selector_;
+/* A row of the table of selections, in core/rows.h. */
+typedef struct cg_selection_ {
+    cg_stage_row_ stage;
+    uint64_t (*max_selected)(const cg_op *op, uint64_t n); /* see core/plan.h */
+    /* Fills list, ascending by index, and info->threshold; info->k becomes the length of the list, unless the stage
+       keeps blocks or takes the indices of a support, where the function sets it. The list is undefined on an error. */
+    cg_status (*pick)(const struct cg_selector_ *p);
+} cg_selection_;
+static const cg_selection_ *cg_selection_of_(const cg_op *op); /* in core/rows.h */
+
 typedef struct cg_selector_ {
     const cg_kernels_ *kernels;
     const cg_extra *side;   /* of the caller: aux and support; may be NULL */
     const float *x;         /* n values of any alignment; NULL: those of a lazy producer, top-k only */
     cg_producer_ *producer; /* top-k: makes x, or is lazy; NULL: x has been made */
     size_t n;
+    size_t max_selected; /* values to keep, at most */
     uint64_t shared_key, rank_key; /* for random numbers that are equal on all ranks, and different */
     cg_list_ *list;                /* result */
     cg_info *info;                 /* op and tag; k and threshold are results */
@@ -48,6 +60,14 @@ static cg_status cg_select_topk_(const cg_selector_ *p, size_t k) {
     return s;
 }
 
+static cg_status cg_select_topk_by_ratio_(const cg_selector_ *p) { return cg_select_topk_(p, p->max_selected); }
+/* All magnitudes above a fixed one. */
+static cg_status cg_select_threshold_(const cg_selector_ *p) {
+    const uint32_t least = (cg_as_bits_(p->info->op.select.value) & CG_ABS_MASK_) + 1;
+    cg_filter_vector_(p->kernels, p->x, p->n, least, p->list);
+    return p->kernels->absmax_bits(p->list->value, p->list->count) >= CG_INF_BITS_ ? CG_E_NONFINITE : CG_OK;
+}
+
 /* sample_n magnitudes, one of every `stride` values, at random places that are the same on all ranks.
    sample_n * stride <= n. */
 static void cg_strided_sample_(const cg_selector_ *p, size_t stride, size_t sample_n, float *sample) {
@@ -63,7 +83,7 @@ static void cg_strided_sample_(const cg_selector_ *p, size_t stride, size_t samp
         for (size_t j = 0; j < many; j++) sample[i + j] = cg_as_float_(cg_load_bits_(p->x, index[j]) & CG_ABS_MASK_);
     }
 }
-/* Selects by an estimated threshold. Too many values (above cg_max_selected_) are cut to the k largest, fewer than 80 %
+/* Selects by an estimated threshold. Too many values (above max_selected) are cut to the k largest, fewer than 80 %
    of k lower the threshold and filter again, up to ten times; then, or if the list overflows, exact top-k decides. */
 static cg_status cg_select_by_estimate_(const cg_selector_ *p, size_t k, float threshold) {
     cg_list_ *list = p->list;
@@ -72,7 +92,7 @@ static cg_status cg_select_by_estimate_(const cg_selector_ *p, size_t k, float t
         if (!cg_filter_vector_(p->kernels, p->x, p->n, threshold_bits, list)) break;
         if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
         p->info->threshold = threshold;
-        if (list->count > cg_max_selected_(&p->info->op, p->n))
+        if (list->count > p->max_selected)
             p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, threshold_bits));
         if (list->count >= k - k / 5) return CG_OK;
     }
@@ -165,8 +185,9 @@ static cg_below_sums_ cg_below_sums_of_(const cg_selector_ *p, uint32_t limit) {
 /* MSTop-k: 30 bisections between the mean and the largest magnitude find high_bits, which at most k values reach, and
    low_bits, which more than k reach. All of the former are taken, and what is missing is taken from the values between
    the two: consecutive ones, from a random place on. */
-static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
+static cg_status cg_select_mstopk_(const cg_selector_ *p) {
     cg_list_ *list = p->list;
+    const size_t k = p->max_selected;
     uint32_t threshold_bits, next_bits, absmax_bits, low_bits = 0, high_bits = CG_INF_BITS_;
     double mean, lo = 0.0, hi = 1.0;
     size_t kth = k + 1, certain_n = 0, between_n = 0, start, seen = 0;
