@@ -1163,7 +1163,8 @@ static uint64_t cg_first_nonfinite_(const float *x, size_t n) {
 /* src/core/base/environment.h */
 /* environment: the caller's rounding mode, flush-to-zero and traps change no bit of a result
 
-   Offers   cg_fenv_enter_ and cg_fenv_leave_, in pairs around all floating-point work of a thread
+   Offers   cg_fenv_enter_ and cg_fenv_leave_, in pairs around all floating-point work of a thread;
+            cg_fenv_enter_thread_ and cg_fenv_leave_thread_
    Needs    platform
    Touches  the control word of the calling thread's floating-point unit
    Every header may use all of it, as all of base. On machines without a case below the control word is left alone. */
@@ -1218,6 +1219,18 @@ CG_INLINE_ void cg_fenv_leave_(cg_fenv_ env) {
     (void)env;
 #endif
 }
+/* The same around the work of a thread that CG_PARALLEL_ may have started: threads have their own environment. Without
+   threads the caller has entered. */
+#if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
+CG_INLINE_ cg_fenv_ cg_fenv_enter_thread_(void) { return cg_fenv_enter_(); }
+CG_INLINE_ void cg_fenv_leave_thread_(cg_fenv_ env) { cg_fenv_leave_(env); }
+#else
+CG_INLINE_ cg_fenv_ cg_fenv_enter_thread_(void) {
+    const cg_fenv_ env = { 0 };
+    return env;
+}
+CG_INLINE_ void cg_fenv_leave_thread_(cg_fenv_ env) { (void)env; }
+#endif
 
 /* src/core/random.h */
 /* random: random numbers as a pure function of (tag, position), which is part of the wire format
@@ -7459,6 +7472,7 @@ enum {
     CG_OWNS_SCALES_ = 1 << 19,       /* quantizer: cg_extra.scale cannot take the place of its scales */
     CG_CODES_EXPONENTS_ = 1 << 20,   /* quantizer: stores floats whose exponents huffman can code */
     CG_WANTS_ROTATION_ = 1 << 21,    /* quantizer: stands only behind a rotation, whose blocks are its buckets */
+    CG_ROUNDS_AT_RANDOM_ = 1 << 26,  /* quantizer: draws noise, unless it has a flag nearest that is set */
     CG_IS_BIASED_ = 1 << 22          /* the mean of what is decoded differs from x, whatever the flags */
 };
 typedef struct cg_stage_row_ {
@@ -7485,11 +7499,9 @@ enum {
     CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0]
 };
 
-/* The stage of op in that slot; slot < CG_SLOT_COUNT_. */
-static const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
-    const cg_stage *const slots[CG_SLOT_COUNT_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code,
-        &op->spare };
-    return slots[slot];
+/* The stage of op in that slot; slot < CG_SLOT_COUNT_. Stages lie one behind the other, as in a packet's header. */
+CG_INLINE_ const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
+    return (const cg_stage *)(const void *)((const uint8_t *)op + slot * sizeof(cg_stage));
 }
 static cg_stage *cg_op_stage_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_op_stage_const_(op, slot); }
 static int cg_same_text_(const char *a, const char *b) {
@@ -7505,8 +7517,10 @@ static uint32_t cg_op_traits_(const cg_op *op);
 static int cg_has_(const cg_op *op, uint32_t traits) { return (cg_op_traits_(op) & traits) != 0; }
 /* s is a quantize stage. */
 static int cg_is_user_codec_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
-static int cg_stage_is_empty_(const cg_stage *s) {
-    return !s->id && !s->flags && !s->arg && !s->size && !cg_as_bits_(s->value);
+CG_INLINE_ int cg_stage_is_empty_(const cg_stage *s) {
+    uint64_t id_to_size;
+    memcpy(&id_to_size, s, 8);
+    return !(id_to_size | cg_as_bits_(s->value));
 }
 static int cg_value_code_fits_(const cg_op *op); /* in quantize/rows.h */
 
@@ -7535,8 +7549,7 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
 }
 /* A sentence why stages that are each good do not go together, and the slot of the one that does not fit; NULL: they do
    go together. */
-static const char *cg_op_conflict_(const cg_op *op, unsigned *slot) {
-    const uint32_t traits = cg_op_traits_(op);
+static const char *cg_op_conflict_(const cg_op *op, uint32_t traits, unsigned *slot) {
     *slot = CG_SLOT_CODE_;
     if (op->code.id && (!(traits & CG_IS_SELECTION_) || traits & CG_NEEDS_SUPPORT_))
         return "a code for indices needs a selection that sends indices before it, as in 'topk:0.01|golomb'";
@@ -7577,13 +7590,19 @@ static const char *cg_op_conflict_(const cg_op *op, unsigned *slot) {
 }
 /* All stages of op, each by itself and together. Any bytes may be in *op. CG_OK is what the rest of the
    implementation relies on; errors as those of cg_stage_check_. */
-static cg_status cg_op_check_(const cg_op *op) {
+static cg_status cg_op_resolve_(const cg_op *op, uint32_t *traits) {
     unsigned at;
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
-        cg_status s = cg_stage_check_(slot, cg_op_stage_const_(op, slot));
+        const cg_stage *stage = cg_op_stage_const_(op, slot);
+        cg_status s = cg_stage_is_empty_(stage) ? CG_OK : cg_stage_check_(slot, stage);
         if (s != CG_OK) return s;
     }
-    return op->reserved || cg_op_conflict_(op, &at) ? CG_E_ARG : CG_OK;
+    *traits = cg_op_traits_(op);
+    return op->reserved || cg_op_conflict_(op, *traits, &at) ? CG_E_ARG : CG_OK;
+}
+static cg_status cg_op_check_(const cg_op *op) {
+    uint32_t traits;
+    return cg_op_resolve_(op, &traits);
 }
 /* What only old packets may have, as a sentence, or NULL: mean after a selection of both sides. The mean of values of
    both signs is about nothing, and training with it would stand still. Packets of 0.1 may have it, and the route shared
@@ -7633,7 +7652,7 @@ static uint64_t cg_sampled_all_(const cg_op *op, uint64_t n, const cg_tag *tag) 
 }
 static uint64_t cg_sampled_randk_(const cg_op *op, uint64_t n, const cg_tag *tag) {
     (void)tag;
-    return cg_k_from_ratio_(op->sample.value, cg_has_(op, CG_TAKES_K_) ? 0 : op->k, n);
+    return cg_k_from_ratio_(op->sample.value, op->k && !cg_has_(op, CG_TAKES_K_) ? op->k : 0, n);
 }
 /* One of each group of `size`, and perhaps one of the short last group. */
 static uint64_t cg_sampled_permk_(const cg_op *op, uint64_t n, const cg_tag *tag) {
@@ -7664,7 +7683,7 @@ static uint64_t cg_selected_all_(const cg_op *op, uint64_t n) {
     return n;
 }
 static uint64_t cg_selected_k_(const cg_op *op, uint64_t n) {
-    return cg_k_from_ratio_(op->select.value, cg_has_(op, CG_TAKES_K_) ? op->k : 0, n);
+    return cg_k_from_ratio_(op->select.value, op->k && cg_has_(op, CG_TAKES_K_) ? op->k : 0, n);
 }
 static uint64_t cg_selected_estimate_(const cg_op *op, uint64_t n) { /* 1.3 k */
     const uint64_t k = cg_k_from_ratio_(op->select.value, 0, n), more = k + k / 10 * 3 + k % 10 * 3 / 10;
@@ -7698,12 +7717,13 @@ static int cg_has_indices_(const cg_plan_ *plan) {
 }
 /* How many of n values the sample leaves. */
 static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag); /* in core/rows.h, as those below */
-/* Sets all but n and sampled_n, which are set. */
+/* Sets all but traits, n and sampled_n, which are set. */
 static void cg_plan_resume_(cg_plan_ *plan, const cg_op *op);
-/* tag: of the rank whose plan this is; NULL: of the rank whose sample leaves most. */
+/* All but traits, which are set. tag: of the rank whose plan this is; NULL: of the rank whose sample leaves most. */
 static void cg_plan_set_(cg_plan_ *plan, const cg_op *op, uint64_t n, const cg_tag *tag);
 CG_OFFERED_ cg_plan_ cg_plan_of_(const cg_op *op, uint64_t n) {
     cg_plan_ plan;
+    plan.traits = cg_op_traits_(op);
     cg_plan_set_(&plan, op, n, NULL);
     return plan;
 }
@@ -8679,7 +8699,7 @@ static int cg_parse_all_(cg_parser_ *s, cg_stages_read_ *read) {
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
         if (cg_stage_check_(slot, cg_op_stage_const_(&read->op, slot)) != CG_OK)
             return cg_why_(s, s->text, "a stage has a parameter out of range");
-    why = cg_op_conflict_(&read->op, &conflict);
+    why = cg_op_conflict_(&read->op, cg_op_traits_(&read->op), &conflict);
     if (why) return cg_why_(s, read->name[conflict].p ? read->name[conflict].p : s->text, why);
     if (cg_op_check_(&read->op) != CG_OK) return cg_why_(s, s->text, "these stages do not go together");
     why = cg_op_only_old_(&read->op);
@@ -8753,11 +8773,13 @@ static void cg_header_put_(uint8_t *p, const cg_info *info) {
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         const cg_stage *s = cg_op_stage_const_(&info->op, slot);
         uint8_t *q = p + 8 + 12 * slot;
-        q[0] = s->id;
-        q[1] = s->flags;
-        cg_put16_(q + 2, s->arg);
-        cg_put32_(q + 4, s->size);
-        cg_put32_(q + 8, cg_as_bits_(s->value));
+        if (CG_BIG_ENDIAN_) {
+            q[0] = s->id;
+            q[1] = s->flags;
+            cg_put16_(q + 2, s->arg);
+            cg_put32_(q + 4, s->size);
+            cg_put32_(q + 8, cg_as_bits_(s->value));
+        } else memcpy(q, s, 12); /* a stage lies in memory as in the header */
     }
     cg_put64_(p + 80, info->n);
     cg_put64_(p + 88, info->drawn);
@@ -8823,8 +8845,6 @@ static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) 
 static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_plan_ *plan) {
     cg_status s;
     uint64_t value_bytes, index_bytes, indices, sampled_n;
-    cg_info zero = CG_ZERO;
-    *info = zero;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
     for (int i = 0; i < 4; i++)
         if (p[i] != cg_magic_[i]) return CG_E_CORRUPT;
@@ -8833,13 +8853,16 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         cg_stage *stage = cg_op_stage_(&info->op, slot);
         const uint8_t *q = p + 8 + 12 * slot;
-        stage->id = q[0];
-        stage->flags = q[1];
-        stage->arg = cg_get16_(q + 2);
-        stage->size = cg_get32_(q + 4);
-        stage->value = cg_as_float_(cg_get32_(q + 8));
+        if (CG_BIG_ENDIAN_) {
+            stage->id = q[0];
+            stage->flags = q[1];
+            stage->arg = cg_get16_(q + 2);
+            stage->size = cg_get32_(q + 4);
+            stage->value = cg_as_float_(cg_get32_(q + 8));
+        } else memcpy(stage, q, 12);
     }
-    s = cg_op_check_(&info->op);
+    info->op.k = info->op.reserved = 0;
+    s = cg_op_resolve_(&info->op, &plan->traits);
     if (s != CG_OK) return s == CG_E_ARG ? CG_E_CORRUPT : s;
     info->n = cg_get64_(p + 80);
     info->drawn = cg_get64_(p + 88);
@@ -8865,7 +8888,7 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
             return CG_E_CORRUPT;
         info->op.k = info->drawn;
     }
-    if (!cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
+    if (plan->traits & CG_IS_MATRIX_ && !cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
     if (!(plan->traits & CG_IS_SELECTION_) && info->k != plan->transformed_n) return CG_E_CORRUPT;
     if (plan->traits & CG_TAKES_K_ && info->k != plan->max_selected) {
         if (info->k > plan->transformed_n || !info->k) return CG_E_CORRUPT;
@@ -9911,10 +9934,12 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
 /* Values [first, first + count) after the transform, which must lie in one chunk: where they lie, or in buf, which has
    room for CG_CHUNK_. Whole blocks are transformed, so buf may hold more around them. */
 static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
-    const uint64_t key = cg_shared_key_(&src->info->tag);
     const int in_buf = src->to_sample || cg_source_is_lazy_(src);
     size_t block_size, base, end, available;
+    uint64_t key;
+    if (!in_buf && !src->to_transform) return cg_at_(src->x, first);
     if (!src->to_transform) return cg_source_gather_(src, first, count, buf);
+    key = cg_shared_key_(&src->info->tag);
     block_size = cg_transformer_of_(&src->info->op)->block;
     base = first / block_size * block_size;
     end = (first + count + block_size - 1) / block_size * block_size;
@@ -11168,18 +11193,18 @@ static const cg_quantizer_ cg_quantizers_[] = {
         CG_PACKED_(1), sign, CG_TOTAL_),
     CG_PLAIN_(CG_QUANTIZE_EFSIGN, "efsign", "", CG_STALLS_("efsign"), CG_IS_BIASED_, CG_MEAN_AFTERWARDS_, CG_PACKED_(1),
         efsign, CG_TOTAL_),
-    CG_ROW_(CG_QUANTIZE_ABSMAX, "absmax", "bits=4:bucket=512", NULL, CG_FLAG_("nearest"), CG_HAS_GRID_, CG_ARG_(1, 8),
-        CG_SIZE_(1), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_GRID_(of_bits), levels, levels,
-        CG_TOTAL_),
-    CG_ROW_(CG_QUANTIZE_MINMAX, "minmax", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "norm", 1), CG_HAS_GRID_,
-        CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_, CG_SCALES_(2, range, range, range), CG_GRID_(none), levels, levels,
-        CG_TOTAL_),
-    CG_ROW_(CG_QUANTIZE_TERNGRAD, "terngrad", "", NULL, CG_FLAGS_("nearest", "clip", 3), CG_HAS_GRID_, CG_NO_ARG_,
-        CG_NO_SIZE_, CG_NO_VALUE_, CG_SCALES_(1, ternary, ternary, magnitude), CG_GRID_(one), levels, levels,
-        CG_TOTAL_),
-    CG_ROW_(CG_QUANTIZE_LEVELS, "levels", "levels=4:bucket=512", NULL, CG_FLAGS_("nearest", "max", 1), CG_HAS_GRID_,
-        CG_ARG_(1, 127), CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(1, norm, norm, magnitude), CG_GRID_(of_arg), levels,
-        levels, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_ABSMAX, "absmax", "bits=4:bucket=512", NULL, CG_FLAG_("nearest"),
+        CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_,
+        CG_SCALES_(1, absmax, absmax, magnitude), CG_GRID_(of_bits), levels, levels, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_MINMAX, "minmax", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "norm", 1),
+        CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_,
+        CG_SCALES_(2, range, range, range), CG_GRID_(none), levels, levels, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_TERNGRAD, "terngrad", "", NULL, CG_FLAGS_("nearest", "clip", 3),
+        CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
+        CG_SCALES_(1, ternary, ternary, magnitude), CG_GRID_(one), levels, levels, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_LEVELS, "levels", "levels=4:bucket=512", NULL, CG_FLAGS_("nearest", "max", 1),
+        CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_ARG_(1, 127), CG_SIZE_(0), CG_NO_VALUE_,
+        CG_SCALES_(1, norm, norm, magnitude), CG_GRID_(of_arg), levels, levels, CG_TOTAL_),
     CG_ROW_(CG_QUANTIZE_FLEXPOINT, "flexpoint", "bits=8:bucket=512", NULL, CG_NO_FLAGS_,
         CG_IS_BIASED_ | CG_HAS_GRID_ | CG_SCALE_IS_STEP_ | CG_ROUNDS_TO_NEAREST_, CG_ARG_(2, 8), CG_SIZE_(1),
         CG_NO_VALUE_, CG_SCALES_(1, absmax, pow2, magnitude), CG_GRID_(of_bits), levels, levels, CG_TOTAL_),
@@ -11193,11 +11218,11 @@ static const cg_quantizer_ cg_quantizers_[] = {
         onebit, CG_TOTAL_),
     CG_ROW_(CG_QUANTIZE_MEAN, "mean", "", CG_STALLS_("mean"), CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_,
         CG_NO_VALUE_, CG_SCALES_(1, signed_sums, mean, finite), CG_PACKED_(0), none, mean, CG_TOTAL_),
-    CG_ROW_(CG_QUANTIZE_NATURAL, "natural", "", NULL, CG_FLAG_("nearest"), 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
-        CG_NO_SCALES_, CG_PACKED_(9), natural, natural, CG_TOTAL_),
-    CG_ROW_(CG_QUANTIZE_DITHER, "dither", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "max", 1), 0, CG_ARG_(2, 8),
-        CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(1, norm, norm, magnitude), CG_TABLE_(0, 0, 1.0f), dither, dither,
-        CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_NATURAL, "natural", "", NULL, CG_FLAG_("nearest"), CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+        CG_NO_SIZE_, CG_NO_VALUE_, CG_NO_SCALES_, CG_PACKED_(9), natural, natural, CG_TOTAL_),
+    CG_ROW_(CG_QUANTIZE_DITHER, "dither", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "max", 1),
+        CG_ROUNDS_AT_RANDOM_, CG_ARG_(2, 8), CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(1, norm, norm, magnitude),
+        CG_TABLE_(0, 0, 1.0f), dither, dither, CG_TOTAL_),
     CG_ROW_(CG_QUANTIZE_DYNAMIC8, "dynamic8", "bucket=256", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_(0),
         CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, 1.0f), dynamic, dynamic, CG_TOTAL_),
     CG_ROW_(CG_QUANTIZE_E4M3, "e4m3", "bucket=512", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_OR_(512),
@@ -11260,7 +11285,6 @@ static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag) {
     return cg_samplers_[op->sample.id].sampled_n(op, n, tag);
 }
 static void cg_plan_resume_(cg_plan_ *plan, const cg_op *op) {
-    plan->traits = cg_op_traits_(op);
     plan->transformed_n = cg_transformer_of_(op)->transformed_n(op, plan->sampled_n);
     plan->max_selected = cg_selection_of_(op)->max_selected(op, plan->transformed_n);
     plan->values_per_index = plan->traits & CG_KEEPS_BLOCKS_ ? op->select.size : 1;
@@ -11573,10 +11597,15 @@ typedef struct cg_block_encoder_ {
 } cg_block_encoder_;
 
 static void cg_block_encoder_open_(cg_block_encoder_ *enc, const cg_encoder_ *e, size_t block) {
-    memset(enc, 0, sizeof *enc);
     enc->block_begin = block * CG_BLOCK_;
     enc->bucket_index = SIZE_MAX;
     enc->key = cg_block_key_(e->key, block);
+    enc->absmax_bits = 0;
+    if (e->lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_) memset(enc->lanes, 0, sizeof enc->lanes);
+}
+/* The sum of the lanes, of quantizers that need it after all blocks. */
+static double cg_block_encoder_total_(cg_block_encoder_ *enc, const cg_encoder_ *e) {
+    return e->lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_ ? cg_lanes_reduce_(enc->lanes) : 0.0;
 }
 /* Sets the scales of bucket b, of which v, values [first, end), has at least one; 0: a value of it is not finite. */
 static int cg_block_encoder_bucket_(
@@ -11641,8 +11670,7 @@ static int cg_encode_chunk_(
             float factor = cg_ratio_or_zero_(quantizer->full_scale, enc->scales[0]);
             const float *w = cg_at_(v, i - first);
             if (short_buckets || cg_is_tiny_(enc->scales[0])) {
-                cg_bucket_normalize_(
-                    e->kernels, quantizer->full_scale, enc->scales[0], w, stop - i, buf + (i - first));
+                cg_bucket_normalize_(e->kernels, quantizer->full_scale, enc->scales[0], w, stop - i, buf + (i - first));
                 w = buf + (i - first);
                 factor = 1.0f;
             }
@@ -11675,7 +11703,7 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
     cg_block_encoder_ enc;
-    cg_fenv_ env = cg_fenv_enter_(); /* threads have their own environment */
+    cg_fenv_ env = cg_fenv_enter_thread_();
     const cg_producer_ *producer = cg_source_is_lazy_(e->src) ? NULL : e->src->producer;
     cg_block_encoder_open_(&enc, e, block);
     result->checksum.a = result->checksum.b = result->checksum.words = 0;
@@ -11693,8 +11721,8 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_
         e->kernels->checksum(&result->checksum, out, bytes / 4);
     }
     result->stats.absmax_bits = enc.absmax_bits;
-    result->lane_total = cg_lanes_reduce_(enc.lanes);
-    cg_fenv_leave_(env);
+    result->lane_total = cg_block_encoder_total_(&enc, e);
+    cg_fenv_leave_thread_(env);
 }
 /* Encodes a block with a value code to out, and its entries to the piece table. Pieces follow each other without gaps;
    none is larger than if it were packed, which is the room they need. */
@@ -11707,7 +11735,7 @@ CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uin
     uint8_t symbols[CG_PIECE_SYMBOLS_];
     cg_block_encoder_ enc;
     int ok = 1;
-    cg_fenv_ env = cg_fenv_enter_();
+    cg_fenv_ env = cg_fenv_enter_thread_();
     cg_block_encoder_open_(&enc, e, block);
     for (size_t piece = begin, many; piece < end && ok; piece += many) {
         const uint8_t *in = symbols;
@@ -11733,14 +11761,14 @@ CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uin
     }
     result->bytes = (size_t)(at - out);
     result->stats.absmax_bits = enc.absmax_bits;
-    result->lane_total = cg_lanes_reduce_(enc.lanes);
-    cg_fenv_leave_(env);
+    result->lane_total = cg_block_encoder_total_(&enc, e);
+    cg_fenv_leave_thread_(env);
 }
 /* Statistics of values [first, last), which lie in one block. */
 CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_block_result_ *result) {
-    cg_fenv_ env = cg_fenv_enter_();
+    cg_fenv_ env = cg_fenv_enter_thread_();
     result->stats = cg_measure_(e, first, last, NULL, 0, 0);
-    cg_fenv_leave_(env);
+    cg_fenv_leave_thread_(env);
 }
 /* Blocks of the next wave, of so many that are left. */
 static int cg_wave_size_(size_t items) { return (int)cg_min_(CG_WAVE_, items); }
@@ -11749,10 +11777,10 @@ static int cg_wave_size_(size_t items) { return (int)cg_min_(CG_WAVE_, items); }
 static double cg_producer_make_block_(const cg_producer_ *producer, size_t block, float *x) {
     const size_t begin = block * CG_BLOCK_;
     double energy = 0.0;
-    cg_fenv_ env = cg_fenv_enter_();
+    cg_fenv_ env = cg_fenv_enter_thread_();
     for (size_t i = 0; i < CG_BLOCK_; i += producer->step)
         energy += cg_producer_make_(producer, begin + i, producer->step, x);
-    cg_fenv_leave_(env);
+    cg_fenv_leave_thread_(env);
     return energy;
 }
 /* Makes all of x now, unless there is no producer or it is lazy; then the source has none any more. */
@@ -11805,25 +11833,12 @@ static cg_status cg_scales_put_given_(const cg_encoder_ *e) {
     }
     return CG_OK;
 }
-/* The whole value section: scales, piece table and codes. *sum becomes the checksum of itself followed by the section,
-   *bytes the section's length. Errors: CG_E_NONFINITE, and CG_E_ARG for given scales; the section is undefined then. */
-static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size_t *bytes) {
+/* All blocks, in waves: *codes becomes the checksum of their codes, *total the sum of their lanes; returns where the
+   codes end, or NULL if a value is not finite. */
+CG_NOINLINE_ uint8_t *cg_encode_waves_(const cg_encoder_ *e, size_t blocks, cg_checksum_ *codes, double *total) {
     const cg_layout_ *lay = e->lay;
-    const size_t k = (size_t)lay->k, blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);
-    uint8_t *end = e->codes;
     cg_block_result_ results[CG_WAVE_];
-    cg_checksum_ codes = { 0, 0, 0 };
-    double total = 0.0;
-    if (e->src->producer) e->src->producer->started = 1;
-    /* zeros that fill the scales up to a word */
-    if (lay->scale_bytes) memset(e->codes - (size_t)lay->piece_table_bytes - 4, 0, 4);
-    if (e->given_scales) {
-        cg_status s = cg_scales_put_given_(e);
-        if (s != CG_OK) return s;
-    } else if (lay->quantizer->needs == CG_NEEDS_BUCKET_STATS_ && lay->bucket_size > CG_BLOCK_ &&
-        cg_measure_long_buckets_(e) != CG_OK) {
-        return CG_E_NONFINITE;
-    }
+    uint8_t *end = e->codes;
     for (size_t block = 0, wave; block < blocks; block += wave) {
         uint8_t *start = end;
         int many = cg_wave_size_(lay->value_code ? cg_min_(CG_CODED_WAVE_, blocks - block) : blocks - block);
@@ -11836,27 +11851,59 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
             else cg_encode_block_(e, block + (size_t)i, &results[i]);
         }
         for (int i = 0; i < many; i++) {
-            if (results[i].stats.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
-            total += results[i].lane_total;
+            if (results[i].stats.absmax_bits >= CG_INF_BITS_) return NULL;
+            *total += results[i].lane_total;
             if (e->src->producer && !lay->value_code) e->src->producer->energy += results[i].energy;
             if (!lay->value_code) {
-                codes = cg_checksum_concat_(codes, results[i].checksum);
+                *codes = cg_checksum_concat_(*codes, results[i].checksum);
                 continue;
             }
             if (i) memmove(end, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), results[i].bytes);
-            codes = cg_checksum_concat_(codes, cg_checksum_of_(e->kernels, end, results[i].bytes));
+            *codes = cg_checksum_concat_(*codes, cg_checksum_of_(e->kernels, end, results[i].bytes));
             end += results[i].bytes;
         }
     }
+    return lay->value_code ? end : e->codes + (size_t)lay->codes_bytes;
+}
+/* One block by itself, without a value code: the same as a wave of it. */
+static uint8_t *cg_encode_one_block_(const cg_encoder_ *e, cg_checksum_ *codes, double *total) {
+    cg_block_result_ result;
+    cg_encode_block_(e, 0, &result);
+    if (result.stats.absmax_bits >= CG_INF_BITS_) return NULL;
+    *codes = result.checksum;
+    *total = result.lane_total;
+    if (e->src->producer) e->src->producer->energy += result.energy;
+    return e->codes + (size_t)e->lay->codes_bytes;
+}
+/* The whole value section: scales, piece table and codes. *sum becomes the checksum of the section, *bytes its length.
+   Errors: CG_E_NONFINITE, and CG_E_ARG for given scales; the section is undefined then. */
+static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size_t *bytes) {
+    const cg_layout_ *lay = e->lay;
+    const size_t k = (size_t)lay->k, blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);
+    const uint8_t *end;
+    cg_checksum_ codes = { 0, 0, 0 };
+    double total = 0.0;
+    if (e->src->producer) e->src->producer->started = 1;
+    /* zeros that fill the scales up to a word */
+    if (lay->scale_bytes) memset(e->codes - (size_t)lay->piece_table_bytes - 4, 0, 4);
+    if (e->given_scales) {
+        cg_status s = cg_scales_put_given_(e);
+        if (s != CG_OK) return s;
+    } else if (lay->quantizer->needs == CG_NEEDS_BUCKET_STATS_ && lay->bucket_size > CG_BLOCK_ &&
+        cg_measure_long_buckets_(e) != CG_OK) {
+        return CG_E_NONFINITE;
+    }
+    end = blocks == 1 && !lay->value_code ? cg_encode_one_block_(e, &codes, &total)
+                                          : cg_encode_waves_(e, blocks, &codes, &total);
+    if (!end) return CG_E_NONFINITE;
     if (lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_ && k && !e->given_scales) {
         float mean = (float)(total / (double)k);
         cg_scales_put_(e, 0, &mean);
     }
-    *bytes = (size_t)(lay->scale_bytes + lay->piece_table_bytes) +
-        (lay->value_code ? (size_t)(end - e->codes) : (size_t)lay->codes_bytes);
-    *sum = cg_checksum_concat_(
-        *sum, cg_checksum_of_(e->kernels, e->scales, (size_t)(lay->scale_bytes + lay->piece_table_bytes)));
-    *sum = cg_checksum_concat_(*sum, codes);
+    *bytes = (size_t)(end - e->scales);
+    *sum = codes;
+    if (e->codes != e->scales)
+        *sum = cg_checksum_concat_(cg_checksum_of_(e->kernels, e->scales, (size_t)(e->codes - e->scales)), codes);
     return CG_OK;
 }
 /* A pass over x for other headers: calls make(user, first, many, x + first) for all of [0, n), `step` values at a time
@@ -11921,8 +11968,8 @@ static size_t cg_plan_bound_(const cg_plan_ *plan, const cg_op *op, const cg_ext
 static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_plan_ plan;
     size_t most, fewer;
-    if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
-    plan = cg_plan_of_(op, n);
+    if (!op || cg_op_resolve_(op, &plan.traits) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
+    cg_plan_set_(&plan, op, n, NULL);
     most = cg_plan_bound_(&plan, op, extra);
     if (!most || !(plan.traits & CG_IS_PER_RANK_) || !plan.sampled_n) return most;
     plan.sampled_n--;
@@ -12023,8 +12070,8 @@ static int cg_producer_is_fused_(const cg_op *op, uint32_t traits, const cg_prod
 }
 /* info has op, n and tag, all checked, and plan is theirs; scratch has cg_scratch_bytes_. CG_OK: the packet has *len
    bytes. On an error the packet's bytes are undefined, and *len is as it was. */
-static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra,
-    cg_producer_ *producer, const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
+static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra, cg_producer_ *producer,
+    const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
     cg_list_ list;
@@ -12065,7 +12112,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
         e.lay = &lay;
         e.src = &src;
         e.given_scales = extra ? extra->scale : NULL;
-        e.key = cg_rank_key_(&info->tag);
+        e.key = plan->traits & CG_ROUNDS_AT_RANDOM_ ? cg_rank_key_(&info->tag) : 0;
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.piece_table_bytes;
@@ -12108,7 +12155,7 @@ static const char *cg_bound_why_(const cg_op *op, const cg_extra *extra, size_t 
     for (slot = CG_SLOT_COUNT_; slot--;)
         if (cg_stage_check_(slot, cg_op_stage_const_(op, slot)) != CG_OK) return slot_why[slot];
     if (op->reserved) return "the operator is not valid: reserved must be 0";
-    why = cg_op_conflict_(op, &slot);
+    why = cg_op_conflict_(op, cg_op_traits_(op), &slot);
     if (why) return why;
     if (!cg_matrix_shape_fits_(op, n)) {
         *need = (uint64_t)op->transform.size * (uint64_t)op->transform.value;
@@ -12157,8 +12204,7 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
     if (cg_extra_check_(op, extra) != CG_OK) return "cg_extra has an unknown flag, or support_len without a support";
     if (traits & CG_IS_PER_RANK_ && (tag ? tag->rank : 0) >= op->sample.size)
         return "tag.rank is not below the workers of permk";
-    if (traits & CG_NEEDS_AUX_ && !extra->aux)
-        return "the operator needs the n floats cg_extra.aux";
+    if (traits & CG_NEEDS_AUX_ && !extra->aux) return "the operator needs the n floats cg_extra.aux";
     return extra->scale ? "a scale in cg_extra.scale is negative or not finite" : cg_status_str(s);
 }
 /* cg_compress_checked_ but for the report. */
@@ -12169,13 +12215,13 @@ static cg_status cg_compress_unreported_(const cg_op *op, const cg_tag *tag, con
     const float empty_x = 0.0f; /* x if there are no values, as NULL + 0 is undefined */
     cg_status s;
     if (len) *len = 0;
-    if (!op || !len || !packet || (!x && n) || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n))
-        return CG_E_ARG;
+    if (!op || !len || !packet || (!x && n) || cg_op_resolve_(op, &plan.traits) != CG_OK) return CG_E_ARG;
+    if (plan.traits & CG_IS_MATRIX_ && !cg_matrix_shape_fits_(op, n)) return CG_E_ARG;
     info.op = *op;
     info.n = n;
     if (tag) info.tag = *tag;
-    if (cg_has_(op, CG_IS_PER_RANK_) && info.tag.rank >= op->sample.size) return CG_E_ARG;
-    plan = cg_plan_of_(op, n);
+    if (plan.traits & CG_IS_PER_RANK_ && info.tag.rank >= op->sample.size) return CG_E_ARG;
+    cg_plan_set_(&plan, op, n, NULL);
     if (plan.transformed_n == CG_TOO_LARGE_) return CG_E_ARG;
     if (plan.traits & CG_IS_USER_CODEC_ && !cg_plan_bound_(&plan, op, extra)) return CG_E_ARG;
     s = cg_extra_check_(op, extra);
@@ -12193,8 +12239,9 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
     const cg_status s = cg_compress_unreported_(
         op, tag, extra, x, producer, n, packet, cap, len, scratch, scratch_bytes);
     uint64_t need = 0, at = CG_NO_INDEX;
-    const char *why = cg_status_str(s);
+    const char *why;
     if (!extra || !extra->report) return s;
+    why = cg_status_str(s);
     if (s != CG_OK) why = cg_compress_why_(s, op, tag, extra, x, n, packet, len, scratch, scratch_bytes, &need, &at);
     cg_report_set_(extra->report, s, why, need, at);
     return s;
@@ -12344,9 +12391,7 @@ static const float *cg_decode_chunk_(
 
 /* Are the bits from number `bits` to the end of its u32 word zero? */
 static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {
-    for (uint64_t i = bits; i % 32; i++)
-        if (p[i / 8] >> i % 8 & 1) return 0;
-    return 1;
+    return bits % 32 == 0 || cg_get32_(p + (size_t)(bits / 32 * 4)) >> bits % 32 == 0;
 }
 /* Are all scales such as an encoder can have stored? */
 static int cg_scales_legal_(const cg_decoder_ *d) {
@@ -12367,7 +12412,7 @@ static int cg_scales_legal_(const cg_decoder_ *d) {
 static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
     const size_t bytes = cg_codes_offset_(&d->lay, CG_CHUNK_);
     const uint8_t *next = d->codes + cg_codes_offset_(&d->lay, first) + bytes;
-    if (!d->lay.value_code)
+    if (!d->lay.value_code && first + CG_CHUNK_ < d->lay.k)
         for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
 /* Packed codes of values [first, first + many), a whole chunk or the last: *sum absorbs them; returns whether all
@@ -12581,14 +12626,14 @@ static const float *cg_inverse_transform_chunk_(
 /* One block of a dense result. sel: with a selection and a transform; cursor: with a value code, at the block's first
    piece. check_codes: the packet has not been verified; *sum becomes the checksum of the block's codes, and a stored
    float that is not finite ends the block. *energy: what the sink returned. 0: corrupt, y is partly written. */
-static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor, size_t block,
-    int check_codes, cg_checksum_ *sum, double *energy) {
+CG_NOINLINE_ int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor,
+    size_t block, int check_codes, cg_checksum_ *sum, double *energy) {
     const size_t n = (size_t)d->info.drawn, end = cg_min_(n, (block + 1) * CG_BLOCK_);
     const int transformed = d->info.op.transform.id != 0,
               in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !transformed && !d->sink;
     float out[CG_CHUNK_];
     int ok = 1;
-    cg_fenv_ env = cg_fenv_enter_();
+    cg_fenv_ env = cg_fenv_enter_thread_();
     sum->a = sum->b = sum->words = 0;
     *energy = 0.0;
     for (size_t first = block * CG_BLOCK_, many; first < end && ok; first += many) {
@@ -12606,7 +12651,7 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *sel, cg_
         }
     }
     if (d->non_temporal) d->kernels->stream_fence();
-    cg_fenv_leave_(env);
+    cg_fenv_leave_thread_(env);
     return ok;
 }
 /* The same with a value code. offset: of the block's first piece in the codes. */
@@ -12616,13 +12661,13 @@ CG_NOINLINE_ int cg_decode_block_coded_(
     cg_piece_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece_values, offset);
     return cg_decode_block_(d, NULL, &cursor, block, 0, sum, energy);
 }
-/* All of a dense result without a selection. check_codes: verifies the packet on the way (CG_DECODE_DIRECT). */
-CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int check_codes) {
-    const size_t n = (size_t)d->info.drawn, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
-    cg_checksum_ block_sums[CG_WAVE_], sum = { 0, 0, 0 };
-    size_t offset[CG_WAVE_ + 1] = { 0 };
+/* All blocks of a dense result without a selection, in waves; *sum becomes the checksum of their codes. 0: corrupt. */
+CG_NOINLINE_ int cg_decode_waves_(const cg_decoder_ *d, size_t blocks, int check_codes, cg_checksum_ *sum) {
+    cg_checksum_ block_sums[CG_WAVE_];
+    size_t offset[CG_WAVE_ + 1]; /* of blocks, with a value code */
     double energy[CG_WAVE_];
     int ok[CG_WAVE_];
+    offset[0] = 0;
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
         for (int i = 0; d->lay.value_code && i < many; i++) {
@@ -12637,14 +12682,26 @@ CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int check_codes) {
             ok[i] = d->lay.value_code
                 ? cg_decode_block_coded_(d, block + (size_t)i, offset[i], &block_sums[i], &energy[i])
                 : cg_decode_block_(d, NULL, NULL, block + (size_t)i, check_codes, &block_sums[i], &energy[i]);
-        offset[0] = offset[many];
+        if (d->lay.value_code) offset[0] = offset[many];
         for (int i = 0; i < many; i++) {
-            if (!ok[i]) return CG_E_CORRUPT;
+            if (!ok[i]) return 0;
             if (d->sink) d->sink->energy += energy[i];
-            sum = cg_checksum_concat_(sum, block_sums[i]);
+            *sum = cg_checksum_concat_(*sum, block_sums[i]);
         }
     }
-    return !check_codes || cg_checksum_ok_(d, sum) ? CG_OK : CG_E_CORRUPT;
+    return 1;
+}
+/* All of a dense result without a selection. check_codes: verifies the packet on the way (CG_DECODE_DIRECT). */
+static cg_status cg_decode_dense_(const cg_decoder_ *d, int check_codes) {
+    const size_t n = (size_t)d->info.drawn;
+    cg_checksum_ sum = { 0, 0, 0 };
+    double energy = 0.0;
+    int ok;
+    if (n - 1 < CG_BLOCK_ && !d->lay.value_code) { /* one block */
+        ok = cg_decode_block_(d, NULL, NULL, 0, check_codes, &sum, &energy);
+        if (d->sink) d->sink->energy += energy;
+    } else ok = cg_decode_waves_(d, n / CG_BLOCK_ + (n % CG_BLOCK_ != 0), check_codes, &sum);
+    return ok && (!check_codes || cg_checksum_ok_(d, sum)) ? CG_OK : CG_E_CORRUPT;
 }
 /* All of a dense result that is the inverse transform of a selection: its values come in order, so blocks do, too. */
 CG_NOINLINE_ cg_status cg_decode_sequential_(const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
@@ -13012,8 +13069,11 @@ CG_API_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n) {
 }
 CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
     cg_fenv_ env = cg_fenv_enter_();
+    const cg_info zero = CG_ZERO;
     cg_plan_ plan;
-    cg_status s = !packet || !info ? CG_E_ARG : cg_header_get_((const uint8_t *)packet, len, info, &plan);
+    cg_status s = CG_E_ARG;
+    if (info) *info = zero;
+    if (packet && info) s = cg_header_get_((const uint8_t *)packet, len, info, &plan);
     cg_fenv_leave_(env);
     return s;
 }
@@ -13247,6 +13307,7 @@ static cg_status cg_packet_from_list_(cg_info *info, const cg_list_ *list, uint8
     uint64_t index_bytes;
     plan.n = info->n;
     plan.sampled_n = info->drawn;
+    plan.traits = cg_op_traits_(&info->op);
     cg_plan_resume_(&plan, &info->op);
     info->k = list->count;
     info->index_code = cg_index_code_(&info->op, &plan, list->count);

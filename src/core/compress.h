@@ -35,8 +35,8 @@ static size_t cg_plan_bound_(const cg_plan_ *plan, const cg_op *op, const cg_ext
 static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_plan_ plan;
     size_t most, fewer;
-    if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
-    plan = cg_plan_of_(op, n);
+    if (!op || cg_op_resolve_(op, &plan.traits) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
+    cg_plan_set_(&plan, op, n, NULL);
     most = cg_plan_bound_(&plan, op, extra);
     if (!most || !(plan.traits & CG_IS_PER_RANK_) || !plan.sampled_n) return most;
     plan.sampled_n--;
@@ -137,8 +137,8 @@ static int cg_producer_is_fused_(const cg_op *op, uint32_t traits, const cg_prod
 }
 /* info has op, n and tag, all checked, and plan is theirs; scratch has cg_scratch_bytes_. CG_OK: the packet has *len
    bytes. On an error the packet's bytes are undefined, and *len is as it was. */
-static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra,
-    cg_producer_ *producer, const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
+static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra, cg_producer_ *producer,
+    const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
     cg_list_ list;
@@ -179,7 +179,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
         e.lay = &lay;
         e.src = &src;
         e.given_scales = extra ? extra->scale : NULL;
-        e.key = cg_rank_key_(&info->tag);
+        e.key = plan->traits & CG_ROUNDS_AT_RANDOM_ ? cg_rank_key_(&info->tag) : 0;
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.piece_table_bytes;
@@ -222,7 +222,7 @@ static const char *cg_bound_why_(const cg_op *op, const cg_extra *extra, size_t 
     for (slot = CG_SLOT_COUNT_; slot--;)
         if (cg_stage_check_(slot, cg_op_stage_const_(op, slot)) != CG_OK) return slot_why[slot];
     if (op->reserved) return "the operator is not valid: reserved must be 0";
-    why = cg_op_conflict_(op, &slot);
+    why = cg_op_conflict_(op, cg_op_traits_(op), &slot);
     if (why) return why;
     if (!cg_matrix_shape_fits_(op, n)) {
         *need = (uint64_t)op->transform.size * (uint64_t)op->transform.value;
@@ -271,8 +271,7 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
     if (cg_extra_check_(op, extra) != CG_OK) return "cg_extra has an unknown flag, or support_len without a support";
     if (traits & CG_IS_PER_RANK_ && (tag ? tag->rank : 0) >= op->sample.size)
         return "tag.rank is not below the workers of permk";
-    if (traits & CG_NEEDS_AUX_ && !extra->aux)
-        return "the operator needs the n floats cg_extra.aux";
+    if (traits & CG_NEEDS_AUX_ && !extra->aux) return "the operator needs the n floats cg_extra.aux";
     return extra->scale ? "a scale in cg_extra.scale is negative or not finite" : cg_status_str(s);
 }
 /* cg_compress_checked_ but for the report. */
@@ -283,13 +282,13 @@ static cg_status cg_compress_unreported_(const cg_op *op, const cg_tag *tag, con
     const float empty_x = 0.0f; /* x if there are no values, as NULL + 0 is undefined */
     cg_status s;
     if (len) *len = 0;
-    if (!op || !len || !packet || (!x && n) || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n))
-        return CG_E_ARG;
+    if (!op || !len || !packet || (!x && n) || cg_op_resolve_(op, &plan.traits) != CG_OK) return CG_E_ARG;
+    if (plan.traits & CG_IS_MATRIX_ && !cg_matrix_shape_fits_(op, n)) return CG_E_ARG;
     info.op = *op;
     info.n = n;
     if (tag) info.tag = *tag;
-    if (cg_has_(op, CG_IS_PER_RANK_) && info.tag.rank >= op->sample.size) return CG_E_ARG;
-    plan = cg_plan_of_(op, n);
+    if (plan.traits & CG_IS_PER_RANK_ && info.tag.rank >= op->sample.size) return CG_E_ARG;
+    cg_plan_set_(&plan, op, n, NULL);
     if (plan.transformed_n == CG_TOO_LARGE_) return CG_E_ARG;
     if (plan.traits & CG_IS_USER_CODEC_ && !cg_plan_bound_(&plan, op, extra)) return CG_E_ARG;
     s = cg_extra_check_(op, extra);
@@ -307,8 +306,9 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
     const cg_status s = cg_compress_unreported_(
         op, tag, extra, x, producer, n, packet, cap, len, scratch, scratch_bytes);
     uint64_t need = 0, at = CG_NO_INDEX;
-    const char *why = cg_status_str(s);
+    const char *why;
     if (!extra || !extra->report) return s;
+    why = cg_status_str(s);
     if (s != CG_OK) why = cg_compress_why_(s, op, tag, extra, x, n, packet, len, scratch, scratch_bytes, &need, &at);
     cg_report_set_(extra->report, s, why, need, at);
     return s;

@@ -180,8 +180,11 @@ CG_API_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n) {
 }
 CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
     cg_fenv_ env = cg_fenv_enter_();
+    const cg_info zero = CG_ZERO;
     cg_plan_ plan;
-    cg_status s = !packet || !info ? CG_E_ARG : cg_header_get_((const uint8_t *)packet, len, info, &plan);
+    cg_status s = CG_E_ARG;
+    if (info) *info = zero;
+    if (packet && info) s = cg_header_get_((const uint8_t *)packet, len, info, &plan);
     cg_fenv_leave_(env);
     return s;
 }

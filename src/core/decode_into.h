@@ -74,14 +74,14 @@ static const float *cg_inverse_transform_chunk_(
 /* One block of a dense result. sel: with a selection and a transform; cursor: with a value code, at the block's first
    piece. check_codes: the packet has not been verified; *sum becomes the checksum of the block's codes, and a stored
    float that is not finite ends the block. *energy: what the sink returned. 0: corrupt, y is partly written. */
-static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor, size_t block,
-    int check_codes, cg_checksum_ *sum, double *energy) {
+CG_NOINLINE_ int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor,
+    size_t block, int check_codes, cg_checksum_ *sum, double *energy) {
     const size_t n = (size_t)d->info.drawn, end = cg_min_(n, (block + 1) * CG_BLOCK_);
     const int transformed = d->info.op.transform.id != 0,
               in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !transformed && !d->sink;
     float out[CG_CHUNK_];
     int ok = 1;
-    cg_fenv_ env = cg_fenv_enter_();
+    cg_fenv_ env = cg_fenv_enter_thread_();
     sum->a = sum->b = sum->words = 0;
     *energy = 0.0;
     for (size_t first = block * CG_BLOCK_, many; first < end && ok; first += many) {
@@ -99,7 +99,7 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *sel, cg_
         }
     }
     if (d->non_temporal) d->kernels->stream_fence();
-    cg_fenv_leave_(env);
+    cg_fenv_leave_thread_(env);
     return ok;
 }
 /* The same with a value code. offset: of the block's first piece in the codes. */
@@ -109,13 +109,13 @@ CG_NOINLINE_ int cg_decode_block_coded_(
     cg_piece_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece_values, offset);
     return cg_decode_block_(d, NULL, &cursor, block, 0, sum, energy);
 }
-/* All of a dense result without a selection. check_codes: verifies the packet on the way (CG_DECODE_DIRECT). */
-CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int check_codes) {
-    const size_t n = (size_t)d->info.drawn, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
-    cg_checksum_ block_sums[CG_WAVE_], sum = { 0, 0, 0 };
-    size_t offset[CG_WAVE_ + 1] = { 0 };
+/* All blocks of a dense result without a selection, in waves; *sum becomes the checksum of their codes. 0: corrupt. */
+CG_NOINLINE_ int cg_decode_waves_(const cg_decoder_ *d, size_t blocks, int check_codes, cg_checksum_ *sum) {
+    cg_checksum_ block_sums[CG_WAVE_];
+    size_t offset[CG_WAVE_ + 1]; /* of blocks, with a value code */
     double energy[CG_WAVE_];
     int ok[CG_WAVE_];
+    offset[0] = 0;
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
         for (int i = 0; d->lay.value_code && i < many; i++) {
@@ -130,14 +130,26 @@ CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int check_codes) {
             ok[i] = d->lay.value_code
                 ? cg_decode_block_coded_(d, block + (size_t)i, offset[i], &block_sums[i], &energy[i])
                 : cg_decode_block_(d, NULL, NULL, block + (size_t)i, check_codes, &block_sums[i], &energy[i]);
-        offset[0] = offset[many];
+        if (d->lay.value_code) offset[0] = offset[many];
         for (int i = 0; i < many; i++) {
-            if (!ok[i]) return CG_E_CORRUPT;
+            if (!ok[i]) return 0;
             if (d->sink) d->sink->energy += energy[i];
-            sum = cg_checksum_concat_(sum, block_sums[i]);
+            *sum = cg_checksum_concat_(*sum, block_sums[i]);
         }
     }
-    return !check_codes || cg_checksum_ok_(d, sum) ? CG_OK : CG_E_CORRUPT;
+    return 1;
+}
+/* All of a dense result without a selection. check_codes: verifies the packet on the way (CG_DECODE_DIRECT). */
+static cg_status cg_decode_dense_(const cg_decoder_ *d, int check_codes) {
+    const size_t n = (size_t)d->info.drawn;
+    cg_checksum_ sum = { 0, 0, 0 };
+    double energy = 0.0;
+    int ok;
+    if (n - 1 < CG_BLOCK_ && !d->lay.value_code) { /* one block */
+        ok = cg_decode_block_(d, NULL, NULL, 0, check_codes, &sum, &energy);
+        if (d->sink) d->sink->energy += energy;
+    } else ok = cg_decode_waves_(d, n / CG_BLOCK_ + (n % CG_BLOCK_ != 0), check_codes, &sum);
+    return ok && (!check_codes || cg_checksum_ok_(d, sum)) ? CG_OK : CG_E_CORRUPT;
 }
 /* All of a dense result that is the inverse transform of a selection: its values come in order, so blocks do, too. */
 CG_NOINLINE_ cg_status cg_decode_sequential_(const cg_decoder_ *d, cg_piece_cursor_ *cursor) {

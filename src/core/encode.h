@@ -97,10 +97,15 @@ typedef struct cg_block_encoder_ {
 } cg_block_encoder_;
 
 static void cg_block_encoder_open_(cg_block_encoder_ *enc, const cg_encoder_ *e, size_t block) {
-    memset(enc, 0, sizeof *enc);
     enc->block_begin = block * CG_BLOCK_;
     enc->bucket_index = SIZE_MAX;
     enc->key = cg_block_key_(e->key, block);
+    enc->absmax_bits = 0;
+    if (e->lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_) memset(enc->lanes, 0, sizeof enc->lanes);
+}
+/* The sum of the lanes, of quantizers that need it after all blocks. */
+static double cg_block_encoder_total_(cg_block_encoder_ *enc, const cg_encoder_ *e) {
+    return e->lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_ ? cg_lanes_reduce_(enc->lanes) : 0.0;
 }
 /* Sets the scales of bucket b, of which v, values [first, end), has at least one; 0: a value of it is not finite. */
 static int cg_block_encoder_bucket_(
@@ -165,8 +170,7 @@ static int cg_encode_chunk_(
             float factor = cg_ratio_or_zero_(quantizer->full_scale, enc->scales[0]);
             const float *w = cg_at_(v, i - first);
             if (short_buckets || cg_is_tiny_(enc->scales[0])) {
-                cg_bucket_normalize_(
-                    e->kernels, quantizer->full_scale, enc->scales[0], w, stop - i, buf + (i - first));
+                cg_bucket_normalize_(e->kernels, quantizer->full_scale, enc->scales[0], w, stop - i, buf + (i - first));
                 w = buf + (i - first);
                 factor = 1.0f;
             }
@@ -199,7 +203,7 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
     cg_block_encoder_ enc;
-    cg_fenv_ env = cg_fenv_enter_(); /* threads have their own environment */
+    cg_fenv_ env = cg_fenv_enter_thread_();
     const cg_producer_ *producer = cg_source_is_lazy_(e->src) ? NULL : e->src->producer;
     cg_block_encoder_open_(&enc, e, block);
     result->checksum.a = result->checksum.b = result->checksum.words = 0;
@@ -217,8 +221,8 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_
         e->kernels->checksum(&result->checksum, out, bytes / 4);
     }
     result->stats.absmax_bits = enc.absmax_bits;
-    result->lane_total = cg_lanes_reduce_(enc.lanes);
-    cg_fenv_leave_(env);
+    result->lane_total = cg_block_encoder_total_(&enc, e);
+    cg_fenv_leave_thread_(env);
 }
 /* Encodes a block with a value code to out, and its entries to the piece table. Pieces follow each other without gaps;
    none is larger than if it were packed, which is the room they need. */
@@ -231,7 +235,7 @@ CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uin
     uint8_t symbols[CG_PIECE_SYMBOLS_];
     cg_block_encoder_ enc;
     int ok = 1;
-    cg_fenv_ env = cg_fenv_enter_();
+    cg_fenv_ env = cg_fenv_enter_thread_();
     cg_block_encoder_open_(&enc, e, block);
     for (size_t piece = begin, many; piece < end && ok; piece += many) {
         const uint8_t *in = symbols;
@@ -257,14 +261,14 @@ CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uin
     }
     result->bytes = (size_t)(at - out);
     result->stats.absmax_bits = enc.absmax_bits;
-    result->lane_total = cg_lanes_reduce_(enc.lanes);
-    cg_fenv_leave_(env);
+    result->lane_total = cg_block_encoder_total_(&enc, e);
+    cg_fenv_leave_thread_(env);
 }
 /* Statistics of values [first, last), which lie in one block. */
 CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_block_result_ *result) {
-    cg_fenv_ env = cg_fenv_enter_();
+    cg_fenv_ env = cg_fenv_enter_thread_();
     result->stats = cg_measure_(e, first, last, NULL, 0, 0);
-    cg_fenv_leave_(env);
+    cg_fenv_leave_thread_(env);
 }
 /* Blocks of the next wave, of so many that are left. */
 static int cg_wave_size_(size_t items) { return (int)cg_min_(CG_WAVE_, items); }
@@ -273,10 +277,10 @@ static int cg_wave_size_(size_t items) { return (int)cg_min_(CG_WAVE_, items); }
 static double cg_producer_make_block_(const cg_producer_ *producer, size_t block, float *x) {
     const size_t begin = block * CG_BLOCK_;
     double energy = 0.0;
-    cg_fenv_ env = cg_fenv_enter_();
+    cg_fenv_ env = cg_fenv_enter_thread_();
     for (size_t i = 0; i < CG_BLOCK_; i += producer->step)
         energy += cg_producer_make_(producer, begin + i, producer->step, x);
-    cg_fenv_leave_(env);
+    cg_fenv_leave_thread_(env);
     return energy;
 }
 /* Makes all of x now, unless there is no producer or it is lazy; then the source has none any more. */
@@ -329,25 +333,12 @@ static cg_status cg_scales_put_given_(const cg_encoder_ *e) {
     }
     return CG_OK;
 }
-/* The whole value section: scales, piece table and codes. *sum becomes the checksum of itself followed by the section,
-   *bytes the section's length. Errors: CG_E_NONFINITE, and CG_E_ARG for given scales; the section is undefined then. */
-static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size_t *bytes) {
+/* All blocks, in waves: *codes becomes the checksum of their codes, *total the sum of their lanes; returns where the
+   codes end, or NULL if a value is not finite. */
+CG_NOINLINE_ uint8_t *cg_encode_waves_(const cg_encoder_ *e, size_t blocks, cg_checksum_ *codes, double *total) {
     const cg_layout_ *lay = e->lay;
-    const size_t k = (size_t)lay->k, blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);
-    uint8_t *end = e->codes;
     cg_block_result_ results[CG_WAVE_];
-    cg_checksum_ codes = { 0, 0, 0 };
-    double total = 0.0;
-    if (e->src->producer) e->src->producer->started = 1;
-    /* zeros that fill the scales up to a word */
-    if (lay->scale_bytes) memset(e->codes - (size_t)lay->piece_table_bytes - 4, 0, 4);
-    if (e->given_scales) {
-        cg_status s = cg_scales_put_given_(e);
-        if (s != CG_OK) return s;
-    } else if (lay->quantizer->needs == CG_NEEDS_BUCKET_STATS_ && lay->bucket_size > CG_BLOCK_ &&
-        cg_measure_long_buckets_(e) != CG_OK) {
-        return CG_E_NONFINITE;
-    }
+    uint8_t *end = e->codes;
     for (size_t block = 0, wave; block < blocks; block += wave) {
         uint8_t *start = end;
         int many = cg_wave_size_(lay->value_code ? cg_min_(CG_CODED_WAVE_, blocks - block) : blocks - block);
@@ -360,27 +351,59 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
             else cg_encode_block_(e, block + (size_t)i, &results[i]);
         }
         for (int i = 0; i < many; i++) {
-            if (results[i].stats.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
-            total += results[i].lane_total;
+            if (results[i].stats.absmax_bits >= CG_INF_BITS_) return NULL;
+            *total += results[i].lane_total;
             if (e->src->producer && !lay->value_code) e->src->producer->energy += results[i].energy;
             if (!lay->value_code) {
-                codes = cg_checksum_concat_(codes, results[i].checksum);
+                *codes = cg_checksum_concat_(*codes, results[i].checksum);
                 continue;
             }
             if (i) memmove(end, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), results[i].bytes);
-            codes = cg_checksum_concat_(codes, cg_checksum_of_(e->kernels, end, results[i].bytes));
+            *codes = cg_checksum_concat_(*codes, cg_checksum_of_(e->kernels, end, results[i].bytes));
             end += results[i].bytes;
         }
     }
+    return lay->value_code ? end : e->codes + (size_t)lay->codes_bytes;
+}
+/* One block by itself, without a value code: the same as a wave of it. */
+static uint8_t *cg_encode_one_block_(const cg_encoder_ *e, cg_checksum_ *codes, double *total) {
+    cg_block_result_ result;
+    cg_encode_block_(e, 0, &result);
+    if (result.stats.absmax_bits >= CG_INF_BITS_) return NULL;
+    *codes = result.checksum;
+    *total = result.lane_total;
+    if (e->src->producer) e->src->producer->energy += result.energy;
+    return e->codes + (size_t)e->lay->codes_bytes;
+}
+/* The whole value section: scales, piece table and codes. *sum becomes the checksum of the section, *bytes its length.
+   Errors: CG_E_NONFINITE, and CG_E_ARG for given scales; the section is undefined then. */
+static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size_t *bytes) {
+    const cg_layout_ *lay = e->lay;
+    const size_t k = (size_t)lay->k, blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);
+    const uint8_t *end;
+    cg_checksum_ codes = { 0, 0, 0 };
+    double total = 0.0;
+    if (e->src->producer) e->src->producer->started = 1;
+    /* zeros that fill the scales up to a word */
+    if (lay->scale_bytes) memset(e->codes - (size_t)lay->piece_table_bytes - 4, 0, 4);
+    if (e->given_scales) {
+        cg_status s = cg_scales_put_given_(e);
+        if (s != CG_OK) return s;
+    } else if (lay->quantizer->needs == CG_NEEDS_BUCKET_STATS_ && lay->bucket_size > CG_BLOCK_ &&
+        cg_measure_long_buckets_(e) != CG_OK) {
+        return CG_E_NONFINITE;
+    }
+    end = blocks == 1 && !lay->value_code ? cg_encode_one_block_(e, &codes, &total)
+                                          : cg_encode_waves_(e, blocks, &codes, &total);
+    if (!end) return CG_E_NONFINITE;
     if (lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_ && k && !e->given_scales) {
         float mean = (float)(total / (double)k);
         cg_scales_put_(e, 0, &mean);
     }
-    *bytes = (size_t)(lay->scale_bytes + lay->piece_table_bytes) +
-        (lay->value_code ? (size_t)(end - e->codes) : (size_t)lay->codes_bytes);
-    *sum = cg_checksum_concat_(
-        *sum, cg_checksum_of_(e->kernels, e->scales, (size_t)(lay->scale_bytes + lay->piece_table_bytes)));
-    *sum = cg_checksum_concat_(*sum, codes);
+    *bytes = (size_t)(end - e->scales);
+    *sum = codes;
+    if (e->codes != e->scales)
+        *sum = cg_checksum_concat_(cg_checksum_of_(e->kernels, e->scales, (size_t)(e->codes - e->scales)), codes);
     return CG_OK;
 }
 /* A pass over x for other headers: calls make(user, first, many, x + first) for all of [0, n), `step` values at a time

@@ -38,11 +38,13 @@ static void cg_header_put_(uint8_t *p, const cg_info *info) {
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         const cg_stage *s = cg_op_stage_const_(&info->op, slot);
         uint8_t *q = p + 8 + 12 * slot;
-        q[0] = s->id;
-        q[1] = s->flags;
-        cg_put16_(q + 2, s->arg);
-        cg_put32_(q + 4, s->size);
-        cg_put32_(q + 8, cg_as_bits_(s->value));
+        if (CG_BIG_ENDIAN_) {
+            q[0] = s->id;
+            q[1] = s->flags;
+            cg_put16_(q + 2, s->arg);
+            cg_put32_(q + 4, s->size);
+            cg_put32_(q + 8, cg_as_bits_(s->value));
+        } else memcpy(q, s, 12); /* a stage lies in memory as in the header */
     }
     cg_put64_(p + 80, info->n);
     cg_put64_(p + 88, info->drawn);
@@ -108,8 +110,6 @@ static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) 
 static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_plan_ *plan) {
     cg_status s;
     uint64_t value_bytes, index_bytes, indices, sampled_n;
-    cg_info zero = CG_ZERO;
-    *info = zero;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
     for (int i = 0; i < 4; i++)
         if (p[i] != cg_magic_[i]) return CG_E_CORRUPT;
@@ -118,13 +118,16 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         cg_stage *stage = cg_op_stage_(&info->op, slot);
         const uint8_t *q = p + 8 + 12 * slot;
-        stage->id = q[0];
-        stage->flags = q[1];
-        stage->arg = cg_get16_(q + 2);
-        stage->size = cg_get32_(q + 4);
-        stage->value = cg_as_float_(cg_get32_(q + 8));
+        if (CG_BIG_ENDIAN_) {
+            stage->id = q[0];
+            stage->flags = q[1];
+            stage->arg = cg_get16_(q + 2);
+            stage->size = cg_get32_(q + 4);
+            stage->value = cg_as_float_(cg_get32_(q + 8));
+        } else memcpy(stage, q, 12);
     }
-    s = cg_op_check_(&info->op);
+    info->op.k = info->op.reserved = 0;
+    s = cg_op_resolve_(&info->op, &plan->traits);
     if (s != CG_OK) return s == CG_E_ARG ? CG_E_CORRUPT : s;
     info->n = cg_get64_(p + 80);
     info->drawn = cg_get64_(p + 88);
@@ -150,7 +153,7 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
             return CG_E_CORRUPT;
         info->op.k = info->drawn;
     }
-    if (!cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
+    if (plan->traits & CG_IS_MATRIX_ && !cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
     if (!(plan->traits & CG_IS_SELECTION_) && info->k != plan->transformed_n) return CG_E_CORRUPT;
     if (plan->traits & CG_TAKES_K_ && info->k != plan->max_selected) {
         if (info->k > plan->transformed_n || !info->k) return CG_E_CORRUPT;

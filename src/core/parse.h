@@ -627,7 +627,7 @@ static int cg_parse_all_(cg_parser_ *s, cg_stages_read_ *read) {
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
         if (cg_stage_check_(slot, cg_op_stage_const_(&read->op, slot)) != CG_OK)
             return cg_why_(s, s->text, "a stage has a parameter out of range");
-    why = cg_op_conflict_(&read->op, &conflict);
+    why = cg_op_conflict_(&read->op, cg_op_traits_(&read->op), &conflict);
     if (why) return cg_why_(s, read->name[conflict].p ? read->name[conflict].p : s->text, why);
     if (cg_op_check_(&read->op) != CG_OK) return cg_why_(s, s->text, "these stages do not go together");
     why = cg_op_only_old_(&read->op);

@@ -34,7 +34,7 @@ static uint64_t cg_sampled_all_(const cg_op *op, uint64_t n, const cg_tag *tag) 
 }
 static uint64_t cg_sampled_randk_(const cg_op *op, uint64_t n, const cg_tag *tag) {
     (void)tag;
-    return cg_k_from_ratio_(op->sample.value, cg_has_(op, CG_TAKES_K_) ? 0 : op->k, n);
+    return cg_k_from_ratio_(op->sample.value, op->k && !cg_has_(op, CG_TAKES_K_) ? op->k : 0, n);
 }
 /* One of each group of `size`, and perhaps one of the short last group. */
 static uint64_t cg_sampled_permk_(const cg_op *op, uint64_t n, const cg_tag *tag) {
@@ -65,7 +65,7 @@ static uint64_t cg_selected_all_(const cg_op *op, uint64_t n) {
     return n;
 }
 static uint64_t cg_selected_k_(const cg_op *op, uint64_t n) {
-    return cg_k_from_ratio_(op->select.value, cg_has_(op, CG_TAKES_K_) ? op->k : 0, n);
+    return cg_k_from_ratio_(op->select.value, op->k && cg_has_(op, CG_TAKES_K_) ? op->k : 0, n);
 }
 static uint64_t cg_selected_estimate_(const cg_op *op, uint64_t n) { /* 1.3 k */
     const uint64_t k = cg_k_from_ratio_(op->select.value, 0, n), more = k + k / 10 * 3 + k % 10 * 3 / 10;
@@ -99,12 +99,13 @@ static int cg_has_indices_(const cg_plan_ *plan) {
 }
 /* How many of n values the sample leaves. */
 static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag); /* in core/rows.h, as those below */
-/* Sets all but n and sampled_n, which are set. */
+/* Sets all but traits, n and sampled_n, which are set. */
 static void cg_plan_resume_(cg_plan_ *plan, const cg_op *op);
-/* tag: of the rank whose plan this is; NULL: of the rank whose sample leaves most. */
+/* All but traits, which are set. tag: of the rank whose plan this is; NULL: of the rank whose sample leaves most. */
 static void cg_plan_set_(cg_plan_ *plan, const cg_op *op, uint64_t n, const cg_tag *tag);
 CG_OFFERED_ cg_plan_ cg_plan_of_(const cg_op *op, uint64_t n) {
     cg_plan_ plan;
+    plan.traits = cg_op_traits_(op);
     cg_plan_set_(&plan, op, n, NULL);
     return plan;
 }

@@ -194,6 +194,7 @@ static cg_status cg_packet_from_list_(cg_info *info, const cg_list_ *list, uint8
     uint64_t index_bytes;
     plan.n = info->n;
     plan.sampled_n = info->drawn;
+    plan.traits = cg_op_traits_(&info->op);
     cg_plan_resume_(&plan, &info->op);
     info->k = list->count;
     info->index_code = cg_index_code_(&info->op, &plan, list->count);

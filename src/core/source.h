@@ -73,10 +73,12 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
 /* Values [first, first + count) after the transform, which must lie in one chunk: where they lie, or in buf, which has
    room for CG_CHUNK_. Whole blocks are transformed, so buf may hold more around them. */
 static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
-    const uint64_t key = cg_shared_key_(&src->info->tag);
     const int in_buf = src->to_sample || cg_source_is_lazy_(src);
     size_t block_size, base, end, available;
+    uint64_t key;
+    if (!in_buf && !src->to_transform) return cg_at_(src->x, first);
     if (!src->to_transform) return cg_source_gather_(src, first, count, buf);
+    key = cg_shared_key_(&src->info->tag);
     block_size = cg_transformer_of_(&src->info->op)->block;
     base = first / block_size * block_size;
     end = (first + count + block_size - 1) / block_size * block_size;

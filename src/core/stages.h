@@ -50,6 +50,7 @@ enum {
     CG_OWNS_SCALES_ = 1 << 19,       /* quantizer: cg_extra.scale cannot take the place of its scales */
     CG_CODES_EXPONENTS_ = 1 << 20,   /* quantizer: stores floats whose exponents huffman can code */
     CG_WANTS_ROTATION_ = 1 << 21,    /* quantizer: stands only behind a rotation, whose blocks are its buckets */
+    CG_ROUNDS_AT_RANDOM_ = 1 << 26,  /* quantizer: draws noise, unless it has a flag nearest that is set */
     CG_IS_BIASED_ = 1 << 22          /* the mean of what is decoded differs from x, whatever the flags */
 };
 typedef struct cg_stage_row_ {
@@ -76,11 +77,9 @@ enum {
     CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0]
 };
 
-/* The stage of op in that slot; slot < CG_SLOT_COUNT_. */
-static const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
-    const cg_stage *const slots[CG_SLOT_COUNT_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code,
-        &op->spare };
-    return slots[slot];
+/* The stage of op in that slot; slot < CG_SLOT_COUNT_. Stages lie one behind the other, as in a packet's header. */
+CG_INLINE_ const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
+    return (const cg_stage *)(const void *)((const uint8_t *)op + slot * sizeof(cg_stage));
 }
 static cg_stage *cg_op_stage_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_op_stage_const_(op, slot); }
 static int cg_same_text_(const char *a, const char *b) {
@@ -96,8 +95,10 @@ static uint32_t cg_op_traits_(const cg_op *op);
 static int cg_has_(const cg_op *op, uint32_t traits) { return (cg_op_traits_(op) & traits) != 0; }
 /* s is a quantize stage. */
 static int cg_is_user_codec_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
-static int cg_stage_is_empty_(const cg_stage *s) {
-    return !s->id && !s->flags && !s->arg && !s->size && !cg_as_bits_(s->value);
+CG_INLINE_ int cg_stage_is_empty_(const cg_stage *s) {
+    uint64_t id_to_size;
+    memcpy(&id_to_size, s, 8);
+    return !(id_to_size | cg_as_bits_(s->value));
 }
 static int cg_value_code_fits_(const cg_op *op); /* in quantize/rows.h */
 
@@ -126,8 +127,7 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
 }
 /* A sentence why stages that are each good do not go together, and the slot of the one that does not fit; NULL: they do
    go together. */
-static const char *cg_op_conflict_(const cg_op *op, unsigned *slot) {
-    const uint32_t traits = cg_op_traits_(op);
+static const char *cg_op_conflict_(const cg_op *op, uint32_t traits, unsigned *slot) {
     *slot = CG_SLOT_CODE_;
     if (op->code.id && (!(traits & CG_IS_SELECTION_) || traits & CG_NEEDS_SUPPORT_))
         return "a code for indices needs a selection that sends indices before it, as in 'topk:0.01|golomb'";
@@ -168,13 +168,19 @@ static const char *cg_op_conflict_(const cg_op *op, unsigned *slot) {
 }
 /* All stages of op, each by itself and together. Any bytes may be in *op. CG_OK is what the rest of the
    implementation relies on; errors as those of cg_stage_check_. */
-static cg_status cg_op_check_(const cg_op *op) {
+static cg_status cg_op_resolve_(const cg_op *op, uint32_t *traits) {
     unsigned at;
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
-        cg_status s = cg_stage_check_(slot, cg_op_stage_const_(op, slot));
+        const cg_stage *stage = cg_op_stage_const_(op, slot);
+        cg_status s = cg_stage_is_empty_(stage) ? CG_OK : cg_stage_check_(slot, stage);
         if (s != CG_OK) return s;
     }
-    return op->reserved || cg_op_conflict_(op, &at) ? CG_E_ARG : CG_OK;
+    *traits = cg_op_traits_(op);
+    return op->reserved || cg_op_conflict_(op, *traits, &at) ? CG_E_ARG : CG_OK;
+}
+static cg_status cg_op_check_(const cg_op *op) {
+    uint32_t traits;
+    return cg_op_resolve_(op, &traits);
 }
 /* What only old packets may have, as a sentence, or NULL: mean after a selection of both sides. The mean of values of
    both signs is about nothing, and training with it would stand still. Packets of 0.1 may have it, and the route shared

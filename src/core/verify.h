@@ -8,9 +8,7 @@
 
 /* Are the bits from number `bits` to the end of its u32 word zero? */
 static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {
-    for (uint64_t i = bits; i % 32; i++)
-        if (p[i / 8] >> i % 8 & 1) return 0;
-    return 1;
+    return bits % 32 == 0 || cg_get32_(p + (size_t)(bits / 32 * 4)) >> bits % 32 == 0;
 }
 /* Are all scales such as an encoder can have stored? */
 static int cg_scales_legal_(const cg_decoder_ *d) {
@@ -31,7 +29,7 @@ static int cg_scales_legal_(const cg_decoder_ *d) {
 static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
     const size_t bytes = cg_codes_offset_(&d->lay, CG_CHUNK_);
     const uint8_t *next = d->codes + cg_codes_offset_(&d->lay, first) + bytes;
-    if (!d->lay.value_code)
+    if (!d->lay.value_code && first + CG_CHUNK_ < d->lay.k)
         for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
 /* Packed codes of values [first, first + many), a whole chunk or the last: *sum absorbs them; returns whether all

@@ -1,6 +1,7 @@
 /* environment: the caller's rounding mode, flush-to-zero and traps change no bit of a result
 
-   Offers   cg_fenv_enter_ and cg_fenv_leave_, in pairs around all floating-point work of a thread
+   Offers   cg_fenv_enter_ and cg_fenv_leave_, in pairs around all floating-point work of a thread;
+            cg_fenv_enter_thread_ and cg_fenv_leave_thread_
    Needs    platform
    Touches  the control word of the calling thread's floating-point unit
    Every header may use all of it, as all of base. On machines without a case below the control word is left alone. */
@@ -55,3 +56,15 @@ CG_INLINE_ void cg_fenv_leave_(cg_fenv_ env) {
     (void)env;
 #endif
 }
+/* The same around the work of a thread that CG_PARALLEL_ may have started: threads have their own environment. Without
+   threads the caller has entered. */
+#if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
+CG_INLINE_ cg_fenv_ cg_fenv_enter_thread_(void) { return cg_fenv_enter_(); }
+CG_INLINE_ void cg_fenv_leave_thread_(cg_fenv_ env) { cg_fenv_leave_(env); }
+#else
+CG_INLINE_ cg_fenv_ cg_fenv_enter_thread_(void) {
+    const cg_fenv_ env = { 0 };
+    return env;
+}
+CG_INLINE_ void cg_fenv_leave_thread_(cg_fenv_ env) { (void)env; }
+#endif
