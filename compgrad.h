@@ -10059,13 +10059,14 @@ CG_INLINE_ uint32_t cg_magnitude_key_(float v, cg_sign_filter_ filter) {
     return (cg_as_bits_(v) ^ filter.sign_flip) & filter.keep_mask;
 }
 
-/* cg_kth_ for a kth of at most 16: keeps the largest in order. */
+enum { CG_FEW_ = 16, CG_FEW_AMONG_ = 1024 };
+/* cg_kth_ for a kth of at most CG_FEW_: keeps the largest in order. v may have any alignment. */
 static uint32_t cg_kth_of_few_(
     const float *v, size_t n, size_t *kth, uint32_t lo, uint32_t hi, cg_sign_filter_ filter) {
-    uint32_t largest[16], least = lo; /* keys below `least` are not among them */
+    uint32_t largest[CG_FEW_], least = lo; /* keys below `least` are not among them */
     size_t count = 0, above = 0;
     for (size_t i = 0; i < n; i++) {
-        const uint32_t m = cg_magnitude_key_(v[i], filter);
+        const uint32_t m = cg_magnitude_key_(cg_load_(v, i), filter);
         if (m >= least && m <= hi) {
             size_t j = count < *kth ? count++ : count - 1;
             for (; j > 0 && largest[j - 1] < m; j--) largest[j] = largest[j - 1];
@@ -10086,9 +10087,10 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *kth, uint32_t lo, uint
     const unsigned bin_bits = n < 2048 ? 8 : 11; /* clearing the bins should not take longer than filling them */
     size_t bins[2048];
     uint32_t few[FEW];
-    if (*kth <= 16 && n <= 1024) return cg_kth_of_few_(v, n, kth, lo, hi, filter);
+    if (*kth <= CG_FEW_ && n <= CG_FEW_AMONG_) return cg_kth_of_few_(v, n, kth, lo, hi, filter);
     for (;;) {
-        uint32_t width = hi - lo, shift = width >> bin_bits ? cg_log2_(width) - (bin_bits - 1) : 0, bin = width >> shift;
+        uint32_t width = hi - lo, shift = width >> bin_bits ? cg_log2_(width) - (bin_bits - 1) : 0,
+                 bin = width >> shift;
         size_t count = 0;
         memset(bins, 0, sizeof bins[0] * (bin + 1));
         for (size_t i = 0; i < n; i++) {
@@ -10352,6 +10354,15 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
     uint32_t lo = 0, hi = 0x80000000u; /* the k-th key is in [lo, hi) */
     size_t at_least_lo = n, at_least_hi = 0;
     const cg_producer_ *lazy = producer && producer->lazy ? producer : NULL;
+    if (x && !producer && n <= CG_FEW_AMONG_ && k <= CG_FEW_) { /* a look at each value costs less than a list of all */
+        const uint32_t largest = kernels->absmax_bits(x, n);
+        size_t ties = k;
+        if (largest >= CG_INF_BITS_) return CG_E_NONFINITE;
+        *threshold_bits = k == 1 ? largest : cg_kth_of_few_(x, n, &ties, 0, largest, cg_both_signs_);
+        cg_filter_with_ties_(kernels, x, NULL, n, *threshold_bits, k - ties, k, list);
+        list->has_all_ties = 0;
+        return CG_OK;
+    }
     if (lazy) producer = NULL;
     list->has_all_ties = 1;
     for (uint32_t tries = 0;; tries++) {

@@ -97,13 +97,14 @@ CG_INLINE_ uint32_t cg_magnitude_key_(float v, cg_sign_filter_ filter) {
     return (cg_as_bits_(v) ^ filter.sign_flip) & filter.keep_mask;
 }
 
-/* cg_kth_ for a kth of at most 16: keeps the largest in order. */
+enum { CG_FEW_ = 16, CG_FEW_AMONG_ = 1024 };
+/* cg_kth_ for a kth of at most CG_FEW_: keeps the largest in order. v may have any alignment. */
 static uint32_t cg_kth_of_few_(
     const float *v, size_t n, size_t *kth, uint32_t lo, uint32_t hi, cg_sign_filter_ filter) {
-    uint32_t largest[16], least = lo; /* keys below `least` are not among them */
+    uint32_t largest[CG_FEW_], least = lo; /* keys below `least` are not among them */
     size_t count = 0, above = 0;
     for (size_t i = 0; i < n; i++) {
-        const uint32_t m = cg_magnitude_key_(v[i], filter);
+        const uint32_t m = cg_magnitude_key_(cg_load_(v, i), filter);
         if (m >= least && m <= hi) {
             size_t j = count < *kth ? count++ : count - 1;
             for (; j > 0 && largest[j - 1] < m; j--) largest[j] = largest[j - 1];
@@ -124,9 +125,10 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *kth, uint32_t lo, uint
     const unsigned bin_bits = n < 2048 ? 8 : 11; /* clearing the bins should not take longer than filling them */
     size_t bins[2048];
     uint32_t few[FEW];
-    if (*kth <= 16 && n <= 1024) return cg_kth_of_few_(v, n, kth, lo, hi, filter);
+    if (*kth <= CG_FEW_ && n <= CG_FEW_AMONG_) return cg_kth_of_few_(v, n, kth, lo, hi, filter);
     for (;;) {
-        uint32_t width = hi - lo, shift = width >> bin_bits ? cg_log2_(width) - (bin_bits - 1) : 0, bin = width >> shift;
+        uint32_t width = hi - lo, shift = width >> bin_bits ? cg_log2_(width) - (bin_bits - 1) : 0,
+                 bin = width >> shift;
         size_t count = 0;
         memset(bins, 0, sizeof bins[0] * (bin + 1));
         for (size_t i = 0; i < n; i++) {

@@ -50,6 +50,15 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
     uint32_t lo = 0, hi = 0x80000000u; /* the k-th key is in [lo, hi) */
     size_t at_least_lo = n, at_least_hi = 0;
     const cg_producer_ *lazy = producer && producer->lazy ? producer : NULL;
+    if (x && !producer && n <= CG_FEW_AMONG_ && k <= CG_FEW_) { /* a look at each value costs less than a list of all */
+        const uint32_t largest = kernels->absmax_bits(x, n);
+        size_t ties = k;
+        if (largest >= CG_INF_BITS_) return CG_E_NONFINITE;
+        *threshold_bits = k == 1 ? largest : cg_kth_of_few_(x, n, &ties, 0, largest, cg_both_signs_);
+        cg_filter_with_ties_(kernels, x, NULL, n, *threshold_bits, k - ties, k, list);
+        list->has_all_ties = 0;
+        return CG_OK;
+    }
     if (lazy) producer = NULL;
     list->has_all_ties = 1;
     for (uint32_t tries = 0;; tries++) {
