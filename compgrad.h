@@ -630,6 +630,27 @@ CG_API_ CG_CHECKED_ cg_status cg_op_parse_why(cg_op *op, const char *text, char 
    values. CG_E_CAPACITY: cap is too small. CG_E_ARG: the operator is not valid. After an error the text is empty. */
 CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap);
 
+/* What an operator does to vectors of n values, before it does it. */
+typedef struct cg_about {
+    int unbiased;     /* 1: the expected decoded vector D is x ("nearly", as the manual's table has it, for lloyd) */
+    int needs_memory; /* 1: biased, so that training stalls without error feedback (compgrad_ef.h) */
+    int fixed_size;   /* 1: all packets have the same length */
+    /* The least bound that is known for all x: the expectation of |D - x|^2 is at most omega |x|^2, beside rounding to
+       32-bit floats. For lloyd it is that of normally distributed values, which is what a rotation makes of any.
+       -1: none is known (sign, bins, codecs of yours) */
+    double omega;
+    /* 1 - omega, the contraction of error feedback; 0: omega is not below 1. -1: the data decides how much of x is sent
+       (lowrank, threshold, variance, given, strom), or omega is not known */
+    double delta;
+    /* Expected bits per value of x, without the header, which adds 8*CG_HEADER_BYTES/n. With a code for values, whose
+       length the data decides, the most. -1: the data decides how many values are sent, or a codec of yours does */
+    double bits;
+    char why[200]; /* a sentence: "ok", perhaps with a warning; after CG_E_ARG what is wrong, and what would do */
+} cg_about;
+/* CG_E_ARG: the operator is not valid, or does not take n (cg_bound is 0); about->why says why, and what would do. Then
+   omega, delta and bits are -1, and all else is 0. A codec of yours is not asked whether it takes n. */
+CG_API_ cg_status cg_op_about(const cg_op *op, size_t n, cg_about *about);
+
 /* ---- compress and decode ---- */
 
 /* Says which vector this is. It travels in the packet; a NULL pointer to a tag means zeros. Random numbers that all
@@ -7422,7 +7443,7 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
 /* src/core/stages.h */
 /* stages: what a row of the table of stages holds, and the checks of stages and operators
 
-   Offers   slots, traits, cg_stage_row_, the lookup of rows, cg_op_traits_, cg_op_check_,
+   Offers   slots, traits, cg_stage_row_, cg_error_, the lookup of rows, cg_op_traits_, cg_op_check_,
             cg_op_check_new_ and cg_op_only_old_
    Needs    base; the table itself is in core/rows.h, behind the functions that its rows name
    Touches  nothing but its arguments
@@ -7475,6 +7496,16 @@ enum {
     CG_ROUNDS_AT_RANDOM_ = 1 << 26,  /* quantizer: draws noise, unless it has a flag nearest that is set */
     CG_IS_BIASED_ = 1 << 22          /* the mean of what is decoded differs from x, whatever the flags */
 };
+/* What a stage does to the values v that it sees, whatever they are; see core/error.h. */
+typedef struct cg_error_ {
+    double bound;       /* E|C(v) - v|^2 <= bound |v|^2, the least that is known; -1: none is */
+    double least, most; /* a biased stage that leaves some values as they are, and no others: their share of |v|^2 */
+    double count;       /* a selection: how many values it keeps, in expectation; -1: data decides */
+    double inflation;   /* E|C(v)|^2 <= inflation |v|^2 by the papers, for error feedback; 1 if the stage is biased */
+    double step;        /* a grid around zero: its step as a share of the largest magnitude of a bucket; 0: unknown */
+    int is_biased;
+    int data_decides; /* 1: the error of most vectors is far below the bound */
+} cg_error_;
 typedef struct cg_stage_row_ {
     uint8_t slot, id;
     const char *name;          /* as text, a stage is name:arg:size:value:flag */
@@ -7489,6 +7520,9 @@ typedef struct cg_stage_row_ {
     uint32_t size_default; /* text may leave the size out if this is in its range */
     float value_lo, value_hi;
     uint8_t value_lo_exclusive; /* 1: value_lo itself is too small */
+    /* n: values that the stage sees, for a quantizer those of a bucket. *e is zeros, but for count, which is n, most
+       and inflation, which are 1, and is_biased, which is set */
+    void (*error)(const cg_op *op, uint64_t n, cg_error_ *e);
 } cg_stage_row_;
 #define CG_SIZE_MAX_ 0xffffffffu /* of stage.size */
 /* The code slot holds two codes: its id is the code of the indices, its arg the code of the values. */
@@ -11059,12 +11093,354 @@ CG_OFFERED_ cg_status cg_lowrank_right_(
     return CG_OK;
 }
 
+/* src/core/error.h */
+/* error: how large the error of each stage is, for any vector, and of stages one after the other
+
+   Offers   the error functions of all rows, cg_op_error_, cg_inflation_
+   Needs    base, stages, plan, quantize (levels, tables of values)
+   Touches  nothing but its arguments
+   Other headers may use: cg_inflation_
+   A bound is the least w that is known with E|C(v) - v|^2 <= w |v|^2 for all v; what f32 arithmetic rounds comes on
+   top, and values must be normal numbers of the format that they are written in. Most bounds follow from one argument:
+   the worst vector has one value T, which fixes the scale, and makes all others alike, so that error - w value^2 of
+   each is as large as possible. Inflations are the bounds of the papers: error feedback divides by them, so that better
+   ones would change the results of trainings. */
+
+static void cg_error_unknown_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    (void)op;
+    (void)n;
+    e->bound = e->count = -1.0;
+}
+static void cg_error_none_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    (void)op;
+    (void)n;
+    e->bound = 0.0;
+}
+/* The error is a part of v itself, between nothing and all of it. */
+static void cg_error_by_data_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    (void)op;
+    (void)n;
+    e->bound = 1.0;
+    e->count = -1.0;
+    e->data_decides = 1;
+}
+static double cg_min_f64_(double a, double b) { return a < b ? a : b; }
+static double cg_max_f64_(double a, double b) { return a > b ? a : b; }
+/* A stage that keeps some values as they are, and so at least and at most these shares of |v|^2. */
+static void cg_error_keep_(cg_error_ *e, double least, double most) {
+    e->least = least;
+    e->most = most;
+    e->bound = 1.0 - least;
+}
+
+/* ---- samples ---- */
+
+/* One value of each stratum, times its length: E|C(v)|^2 = sum of length*v^2. */
+static void cg_error_randk_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const uint64_t k = cg_sampled_randk_(op, n, NULL), longest = n / k + (n % k != 0);
+    if (e->is_biased) {
+        cg_error_keep_(e, 1.0 / (double)longest, 1.0 / (double)(n / k));
+        return;
+    }
+    e->bound = (double)longest - 1.0;
+    e->inflation = (double)n / (double)k;
+}
+static void cg_error_permk_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double workers = (double)op->sample.size;
+    (void)n;
+    if (e->is_biased) {
+        cg_error_keep_(e, 1.0 / workers, 1.0 / workers);
+        return;
+    }
+    e->bound = workers - 1.0;
+    e->inflation = workers;
+}
+
+/* ---- transforms ---- */
+
+/* Probabilities in the order of the singular values do no worse than equal ones. */
+static void cg_error_atomo_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double rank_ratio = cg_min_f64_((double)cg_matrix_rows_(op), (double)cg_matrix_cols_(op)) /
+        (double)cg_matrix_r_(op);
+    (void)n;
+    e->inflation = rank_ratio > 1.0 ? rank_ratio : 1.0;
+    e->bound = e->inflation - 1.0;
+}
+
+/* ---- selections ---- */
+
+/* The k largest of n have at least the share k/n. Dropped values of MSTop-k may be larger than kept ones only where
+   all of them are below the mean magnitude, and then those kept are above it on average. */
+static void cg_error_largest_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    e->count = (double)cg_selected_k_(op, n);
+    cg_error_keep_(e, e->count / (double)n, 1.0);
+}
+/* The largest, but perhaps a fifth too few. */
+static void cg_error_estimated_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const uint64_t k = cg_k_from_ratio_(op->select.value, 0, n);
+    e->count = (double)k;
+    cg_error_keep_(e, (double)(k - k / 5) / (double)n, 1.0);
+}
+static void cg_error_chunked_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const uint64_t chunk = op->select.size, last = n % chunk;
+    double least = 1.0;
+    if (n >= chunk) least = (double)cg_k_from_ratio_(op->select.value, 0, chunk) / (double)chunk;
+    if (last) least = cg_min_f64_(least, (double)cg_k_from_ratio_(op->select.value, 0, last) / (double)last);
+    e->count = (double)cg_selected_chunked_(op, n);
+    cg_error_keep_(e, least, 1.0);
+}
+/* The largest of each side: k of m, where k is ratio*m rounded, which is least to m where 1.49 becomes 1. */
+static void cg_error_sides_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double ratio = (double)op->select.value;
+    e->count = (double)cg_k_from_ratio_(op->select.value, 0, n);
+    cg_error_keep_(e, ratio < 1.0 ? cg_max_f64_(1.0 / (double)n, ratio / 1.5) : 1.0, 1.0);
+}
+/* The side whose k largest have the larger mean m. Those of the other side have a sum of at most k*m, which may be one
+   value: at worst a single value m stands against n - 1 of the same size, or against one of k*m. */
+static void cg_error_side_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    e->count = (double)cg_selected_k_(op, n);
+    cg_error_keep_(e, 1.0 / cg_max_f64_((double)n, 1.0 + e->count * e->count), 1.0);
+}
+/* Probabilities by magnitude do no worse than equal ones. */
+static void cg_error_wangni_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    e->inflation = 1.0 / (double)op->select.value;
+    e->bound = e->inflation - 1.0;
+    e->count = (double)op->select.value * (double)n;
+}
+static void cg_error_wangnivar_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    (void)n;
+    e->inflation = 1.0 + (double)op->select.value;
+    e->bound = (double)op->select.value;
+    e->count = -1.0;
+}
+static void cg_error_blocks_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    (void)op;
+    (void)n;
+    e->count = -1.0; /* drops zeros */
+}
+
+/* ---- quantizers; n values have one scale ---- */
+
+/* To nearest, with 0 among the levels, so that no value errs by more than itself. The error of T, or of any value
+   relative to it, is at most c; that of others may also be h*T, and at worst they are h*T. */
+static double cg_error_to_nearest_(double c, double h, uint64_t n) {
+    const double others = ((double)n - 1.0) * h * h;
+    return (c + others) / (1.0 + others);
+}
+/* To the nearest of these magnitudes, from 0 to 1, as shares of T: at worst all others lie in the middle of one gap. */
+static double cg_error_to_table_(const float *values, int count, int sign, uint64_t n) {
+    const double others = (double)n - 1.0;
+    double worst = 0.0;
+    for (int i = 0; i + 1 < count; i++) {
+        const double a = (double)values[i], b = (double)values[i + 1], middle = (a + b) * 0.5, half = (b - a) * 0.5;
+        if (middle * (double)sign < 0.0) continue;
+        worst = cg_max_f64_(worst, others * half * half / (1.0 + others * middle * middle));
+    }
+    return worst;
+}
+/* n times the expected square of the largest magnitude, as a share of |v|^2: at most n; after a rotation, whose values
+   are sums with random signs, at most 2 ln(tails*n) + 2 (tails: 1 for the largest value, 2 for the largest magnitude).
+   A bucket that is not a part of one rotated block may have the largest values of its neighbours. */
+static double cg_peak_(const cg_op *op, uint64_t n, double tails) {
+    double peak;
+    if ((cg_op_traits_(op) & (CG_IS_ROTATION_ | CG_IS_SELECTION_)) != CG_IS_ROTATION_) return (double)n;
+    peak = 2.0 * cg_ln_(tails * (double)n) + 2.0;
+    if (CG_ROTATE_BLOCK_ % n) peak *= 1.0 + 2.0 * (double)n / (double)CG_ROTATE_BLOCK_;
+    return cg_min_f64_(peak, (double)n);
+}
+/* levels on either side of 0, the last of them T; 0 levels: only -T and T. At random, a value v between two levels has
+   the variance (v - lower)*(upper - v); at worst the others are below the first level, where they sum up to
+   (sqrt(1 + (n-1)/levels^2) - 1)/2. */
+static void cg_error_levels_of_max_(const cg_op *op, uint64_t n, int32_t levels, cg_error_ *e) {
+    const double b = (double)n, l = (double)levels;
+    e->step = levels ? 1.0 / l : 2.0;
+    if (!levels) {
+        e->bound = cg_min_f64_(b, cg_peak_(op, n, 2.0)) - 1.0;
+        if (e->bound < 0.0) e->bound = b - 1.0;
+        if (!e->is_biased) e->inflation = 1.0 + b;
+        return;
+    }
+    e->bound = e->is_biased ? cg_error_to_nearest_(0.0, 0.5 / l, n) : (cg_sqrt_(1.0 + (b - 1.0) / (l * l)) - 1.0) / 2.0;
+    if (n > 1) e->bound = cg_min_f64_(e->bound, cg_peak_(op, n, 2.0) / (4.0 * l * l));
+    if (!e->is_biased) e->inflation = 1.0 + (levels == 1 ? (cg_sqrt_(b) - 1.0) / 2.0 : b / (4.0 * l * l));
+}
+static void cg_error_grid_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    cg_error_levels_of_max_(op, n, cg_quantizer_of_(&op->quantize)->levels(&op->quantize), e);
+}
+/* Clipped at c <= 2.5 |v|/sqrt(n): what is cut off is less than the values themselves, and the variance of the rest u
+   is at most 2.5 |v| |u| - |u|^2, so that both are at most (1 + 2.5 y - 2 y^2) |v|^2, where y = |u|/|v|. */
+static void cg_error_terngrad_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    if (!(op->quantize.flags & CG_FLAG_CLIP)) cg_error_levels_of_max_(op, n, 1, e);
+    else e->bound = op->quantize.flags & CG_FLAG_NEAREST ? 1.0 : 1.78125;
+}
+/* The range is at most sqrt(2) |v|, and errors are half a step; the ends of the range are exact. */
+static void cg_error_minmax_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double b = (double)n, steps = (double)((1 << (op->quantize.arg & 15)) - 1),
+                 exact = op->quantize.flags & CG_FLAG_NORM ? 1.0 : 2.0;
+    e->bound = b > exact ? (b - exact) / (2.0 * steps * steps) : 0.0;
+    if (!(op->quantize.flags & CG_FLAG_NORM)) {
+        e->bound = cg_min_f64_(e->bound, cg_peak_(op, n, 1.0) / (steps * steps));
+        e->step = 2.0 / steps;
+    }
+    if (!e->is_biased) e->inflation = 1.0 + b / (2.0 * steps * steps);
+}
+/* Of the norm: with a = sqrt(n)/levels and a share y^2 of |v|^2 below the first level, the variance is at most
+   (a y - y^2) |v|^2, and n/4 squares of a step. */
+static void cg_error_levels_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double b = (double)n, root = cg_sqrt_(b), s = (double)op->quantize.arg, a = root / s;
+    if (op->quantize.flags & CG_FLAG_MAX) {
+        cg_error_levels_of_max_(op, n, op->quantize.arg, e);
+        return;
+    }
+    if (n > 1) e->bound = e->is_biased ? cg_min_f64_(1.0, a * a / 4.0) : a <= 2.0 ? a * a / 4.0 : a - 1.0;
+    if (!e->is_biased) e->inflation = 1.0 + cg_min_f64_(b / (s * s), root / s);
+}
+/* The step is below 2 T/levels. */
+static void cg_error_flexpoint_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double h = 1.0 / (double)cg_quantizer_of_(&op->quantize)->levels(&op->quantize);
+    e->bound = cg_error_to_nearest_(h * h, h, n);
+}
+static void cg_error_trits_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double m = (double)op->quantize.value;
+    e->bound = cg_error_to_nearest_((m - 1.0) * (m - 1.0), m / 2.0, n);
+}
+/* One mean, or one for each sign: (sum of |v|)^2 >= |v|^2. */
+static void cg_error_mean_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    (void)op;
+    e->bound = 1.0 - 1.0 / (double)n;
+}
+static void cg_error_f16_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    (void)op;
+    (void)n;
+    e->bound = 2.384185791015625e-7; /* 2^-22: half a unit of 11 bits */
+}
+static void cg_error_bf16_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    (void)op;
+    (void)n;
+    e->bound = 1.52587890625e-5; /* 2^-16 */
+}
+/* Powers of two: between 1 and 2 the variance is (v - 1)*(2 - v), and the error to nearest at most 1/3 of v. */
+static void cg_error_natural_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    (void)op;
+    (void)n;
+    e->bound = e->is_biased ? 1.0 / 9.0 : 0.125;
+    if (!e->is_biased) e->inflation = 1.0 + 0.125;
+}
+/* Powers of two times the norm down to a lowest one, u, and 0. At random, with a = u sqrt(n) and a share y^2 of |v|^2
+   below u: (1 - y^2)/8 + a y - y^2. */
+static void cg_error_dither_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double b = (double)n, root = cg_sqrt_(b);
+    double lowest_level = 1.0, a; /* a power of 1/2 */
+    for (int i = 2; i < 1 << (op->quantize.arg - 1); i++) lowest_level *= 0.5;
+    a = root * lowest_level;
+    if (e->is_biased)
+        e->bound = op->quantize.flags & CG_FLAG_MAX ? cg_error_to_nearest_(1.0 / 9.0, lowest_level / 2.0, n)
+                                                    : (1.0 + 8.0 * cg_min_f64_(1.0, a * a / 4.0)) / 9.0;
+    else e->bound = a <= 2.25 ? 0.125 + a * a * (2.0 / 9.0) : a - 1.0;
+    if (n == 1) e->bound = 0.0;
+    if (!e->is_biased) e->inflation = 1.0 + (0.125 + root * lowest_level);
+}
+static void cg_error_dynamic8_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    (void)op;
+    e->bound = cg_error_to_table_(cg_dynamic8_values_, 128, 1, n);
+}
+static void cg_error_nf4_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    (void)op;
+    e->bound = cg_max_f64_(cg_error_to_table_(cg_nf4_values_, 16, 1, n), cg_error_to_table_(cg_nf4_values_, 16, -1, n));
+}
+/* Small floats: half a unit in the last place of normal numbers, or, for MX, what lies above the largest number, which
+   is an eighth or a quarter of it; and half a step of denormals, as a share of the least T. */
+#define CG_ERROR_FLOAT_(format, relative, step)                                 \
+  static void cg_error_##format##_(const cg_op *op, uint64_t n, cg_error_ *e) { \
+    (void)op;                                                                   \
+    e->bound = cg_error_to_nearest_(relative, step, n);                         \
+  }
+CG_ERROR_FLOAT_(e4m3, 1.0 / 256.0, 1.0 / (1024.0 * 448.0))
+CG_ERROR_FLOAT_(e5m2, 1.0 / 64.0, 1.0 / (131072.0 * 57344.0))
+CG_ERROR_FLOAT_(mxe4m3, 1.0 / 64.0, 1.0 / (1024.0 * 256.0))
+CG_ERROR_FLOAT_(mxe5m2, 1.0 / 64.0, 1.0 / (131072.0 * 32768.0))
+CG_ERROR_FLOAT_(mxfp4, 1.0 / 16.0, 1.0 / 16.0)
+#undef CG_ERROR_FLOAT_
+/* D/(1 - D), where D is the distortion of Lloyd-Max levels for the normal distribution, which rotated values have to
+   within 2 %. One round leaves the distribution to the data, and two a bias. */
+static void cg_error_lloyd_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    static const double distortion[] = { 1.0, 0.3634, 0.1175, 0.03454, 0.009501, 0.009501 };
+    const float bits = op->quantize.value;
+    const int whole = (int)bits;
+    const double more = (double)bits - (double)whole,
+                 d = distortion[whole] + more * (distortion[whole + 1] - distortion[whole]);
+    (void)n;
+    e->bound = op->transform.arg < 2 ? -1.0 : 1.02 * d / (1.0 - d);
+    e->is_biased = op->transform.arg < 3;
+    e->inflation = 1.0 + (bits < 2.0f ? 0.571 : bits < 3.0f ? 0.133 : 0.036);
+}
+
+/* ---- operators ---- */
+
+static int cg_stage_is_biased_(unsigned slot, const cg_stage *s) {
+    const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
+    return (row->traits & CG_IS_BIASED_) != 0 || (s->flags & row->biasing_flags) != 0;
+}
+/* The error of op's stage in that slot; plan is op's, with n > 0. */
+static void cg_stage_error_(const cg_op *op, const cg_plan_ *plan, unsigned slot, cg_error_ *e) {
+    const cg_stage *s = cg_op_stage_const_(op, slot);
+    const cg_quantizer_ *quantizer = cg_quantizer_of_(&op->quantize);
+    uint64_t seen[4], bucket = quantizer && quantizer->fixed_bucket ? quantizer->fixed_bucket : op->quantize.size;
+    seen[CG_SLOT_SAMPLE_] = plan->n;
+    seen[CG_SLOT_TRANSFORM_] = plan->sampled_n;
+    seen[CG_SLOT_SELECT_] = plan->transformed_n;
+    seen[CG_SLOT_QUANTIZE_] = bucket && bucket < plan->max_selected ? bucket : plan->max_selected;
+    memset(e, 0, sizeof *e);
+    e->most = e->inflation = 1.0;
+    e->count = (double)seen[slot];
+    e->is_biased = cg_stage_is_biased_(slot, s);
+    cg_stage_row_of_(slot, s)->error(op, seen[slot], e);
+}
+/* The error of all stages, and how many values are kept. A stage that is unbiased makes |v|^2 at most 1 + bound times
+   as large in expectation, and if the stage behind it is unbiased, too, their errors are orthogonal; otherwise they may
+   add up. One that keeps some values as they are leaves the others' energy and the error of what it keeps. */
+static void cg_op_error_(const cg_op *op, const cg_plan_ *plan, cg_error_ *all) {
+    cg_stage_error_(op, plan, CG_SLOT_QUANTIZE_, all);
+    for (unsigned slot = CG_SLOT_QUANTIZE_; slot--;) {
+        cg_error_ e;
+        const double w = all->bound;
+        cg_stage_error_(op, plan, slot, &e);
+        if (slot == CG_SLOT_SELECT_) all->count = e.count;
+        all->data_decides |= e.data_decides;
+        if (w < 0.0 || e.bound < 0.0) all->bound = -1.0;
+        else if (e.is_biased) all->bound = w <= 1.0 ? 1.0 - e.least * (1.0 - w) : 1.0 + e.most * (w - 1.0);
+        else if (!all->is_biased) all->bound = (1.0 + e.bound) * (1.0 + w) - 1.0;
+        else if (e.bound > 0.0) {
+            const double sum = cg_sqrt_(w * (1.0 + e.bound)) + cg_sqrt_(e.bound);
+            all->bound = sum * sum;
+        }
+        all->is_biased |= e.is_biased;
+    }
+}
+/* E|C(x)|^2 <= inflation |x|^2 for an unbiased operator, by the bounds of the papers; 1 for biased stages. residual:
+   without a quantizer whose values all stay closer to themselves than the largest magnitude of their bucket, as a
+   residual cannot grow by it, however large its inflation is; after a transform that has to hold for the mean of
+   squares. */
+CG_OFFERED_ double cg_inflation_(const cg_op *op, uint64_t n, int residual) {
+    const cg_plan_ plan = cg_plan_of_(op, n);
+    double inflation = 1.0;
+    if (!n || !plan.transformed_n) return 1.0;
+    for (unsigned slot = CG_SLOT_SAMPLE_; slot <= CG_SLOT_QUANTIZE_; slot++) {
+        cg_error_ e;
+        if (cg_stage_is_biased_(slot, cg_op_stage_const_(op, slot))) continue;
+        cg_stage_error_(op, &plan, slot, &e);
+        if (residual && e.step > 0.0 && (op->transform.id ? e.step <= 0.5 : e.step < 1.0)) continue;
+        inflation *= e.inflation;
+    }
+    return inflation;
+}
+
 /* src/core/rows.h */
 /* rows: the tables of samples, transforms, selections and quantizers, and what follows from an operator's rows
 
    Offers   cg_stage_row_, cg_stage_row_of_, cg_transformer_of_, cg_selection_of_, cg_quantizer_of_, cg_sampled_n_,
             cg_plan_resume_, cg_plan_set_
-   Needs    all functions of stages: plan, transform, matrix, quantize, select; cg_select_given_ is in decode.h
+   Needs    all functions of stages: plan, transform, matrix, quantize, select, error; cg_select_given_ is in decode.h
    Touches  nothing
    A row stands at the place of its id. A new stage is a row here, beside its id and preset and what it computes. */
 
@@ -11092,76 +11468,83 @@ typedef struct cg_sampler_ {
     cg_stage_row_ stage;
     uint64_t (*sampled_n)(const cg_op *op, uint64_t n, const cg_tag *tag); /* see core/plan.h */
 } cg_sampler_;
-#define CG_ROW_(id, name, params, warning, flags, traits, size, value, sampled_n) \
-  { { CG_SLOT_SAMPLE_, id, name, params, warning, flags, traits, CG_NO_ARG_, size, value }, cg_sampled_##sampled_n##_ }
+#define CG_ROW_(id, name, params, warning, flags, traits, size, value, sampled_n, error)                         \
+  {                                                                                                              \
+    { CG_SLOT_SAMPLE_, id, name, params, warning, flags, traits, CG_NO_ARG_, size, value, cg_error_##error##_ }, \
+        cg_sampled_##sampled_n##_                                                                                \
+  }
 static const cg_sampler_ cg_samplers_[] = {
-    CG_ROW_(0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_SIZE_, CG_NO_VALUE_, all),
+    CG_ROW_(0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_SIZE_, CG_NO_VALUE_, all, none),
     CG_ROW_(CG_SAMPLE_RANDK, "randk", "ratio=0.01", CG_STALLS_("randk:unscaled"), CG_FLAG_("unscaled"),
-        CG_SAMPLES_RATIO_, CG_NO_SIZE_, CG_RATIO_, randk),
+        CG_SAMPLES_RATIO_, CG_NO_SIZE_, CG_RATIO_, randk, randk),
     CG_ROW_(CG_SAMPLE_PERMK, "permk", "workers=8", CG_STALLS_("permk:unscaled"), CG_FLAG_("unscaled"), CG_IS_PER_RANK_,
-        CG_SIZE_(1), CG_NO_VALUE_, permk),
+        CG_SIZE_(1), CG_NO_VALUE_, permk, permk),
 };
 #undef CG_ROW_
 
 /* ---- transforms ---- */
 
-#define CG_ROW_(id, name, params, warning, traits, arg, size, value, transformed_n, block, apply, factor, work_bytes) \
-  {                                                                                                                   \
-    { CG_SLOT_TRANSFORM_, id, name, params, warning, CG_NO_FLAGS_, traits, arg, size, value },                        \
-        cg_transformed_##transformed_n##_, block, apply, factor, work_bytes                                           \
+#define CG_ROW_(                                                                                                    \
+    id, name, params, warning, traits, arg, size, value, transformed_n, block, apply, factor, work_bytes, error)    \
+  {                                                                                                                 \
+    { CG_SLOT_TRANSFORM_, id, name, params, warning, CG_NO_FLAGS_, traits, arg, size, value, cg_error_##error##_ }, \
+        cg_transformed_##transformed_n##_, block, apply, factor, work_bytes                                         \
   }
 static const cg_transformer_ cg_transformers_[] = {
-    CG_ROW_(0, "", "", NULL, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, same, 0, NULL, NULL, NULL),
+    CG_ROW_(0, "", "", NULL, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, same, 0, NULL, NULL, NULL, none),
     CG_ROW_(CG_TRANSFORM_ROTATE, "rotate", "rounds=3", NULL, CG_IS_ROTATION_, CG_ARG_(1, 3), CG_NO_SIZE_, CG_NO_VALUE_,
-        rotate, CG_ROTATE_BLOCK_, cg_apply_rotation_, NULL, NULL),
+        rotate, CG_ROTATE_BLOCK_, cg_apply_rotation_, NULL, NULL, none),
     CG_ROW_(CG_TRANSFORM_DCT, "dct", "", NULL, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, dct, CG_DCT_BLOCK_,
-        cg_apply_dct_, NULL, NULL),
+        cg_apply_dct_, NULL, NULL, none),
     CG_ROW_(CG_TRANSFORM_LOWRANK, "lowrank", "rank=4:rows=512:cols=256", CG_STALLS_("lowrank"),
         CG_IS_MATRIX_ | CG_IS_LINEAR_MATRIX_ | CG_IS_BIASED_, CG_ARG_(1, 64), CG_SIZE_(1), CG_VALUE_(1.0f, 16777216.0f),
-        matrix, 0, NULL, cg_factor_lowrank_, cg_work_bytes_lowrank_),
+        matrix, 0, NULL, cg_factor_lowrank_, cg_work_bytes_lowrank_, by_data),
     CG_ROW_(CG_TRANSFORM_ATOMO, "atomo", "budget=4:rows=512:cols=256", NULL, CG_IS_MATRIX_, CG_ARG_(1, 64), CG_SIZE_(1),
-        CG_VALUE_(1.0f, 16777216.0f), matrix, 0, NULL, cg_factor_atomo_, cg_work_bytes_atomo_),
+        CG_VALUE_(1.0f, 16777216.0f), matrix, 0, NULL, cg_factor_atomo_, cg_work_bytes_atomo_, atomo),
 };
 #undef CG_ROW_
 
 /* ---- selections ---- */
 
-#define CG_ROW_(id, name, params, warning, traits, size, value, max_selected, pick)                            \
-  {                                                                                                            \
-    { CG_SLOT_SELECT_, id, name, params, warning, CG_NO_FLAGS_, CG_IS_SELECTION_ | (traits), CG_NO_ARG_, size, \
-        value },                                                                                               \
-        cg_selected_##max_selected##_, cg_select_##pick##_                                                     \
+#define CG_ROW_(id, name, params, warning, traits, size, value, max_selected, pick, error)                            \
+  {                                                                                                                   \
+    { CG_SLOT_SELECT_, id, name, params, warning, CG_NO_FLAGS_, CG_IS_SELECTION_ | (traits), CG_NO_ARG_, size, value, \
+        cg_error_##error##_ },                                                                                        \
+        cg_selected_##max_selected##_, cg_select_##pick##_                                                            \
   }
 #define CG_TOPK_TRAITS_ CG_IS_BIASED_ | CG_HAS_RATIO_ | CG_KEEPS_ABOUT_ | CG_KEEPS_LARGEST_
 static const cg_selection_ cg_selections_[] = {
-    { { CG_SLOT_SELECT_, 0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_ }, cg_selected_all_,
-        NULL },
+    { { CG_SLOT_SELECT_, 0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, cg_error_none_ },
+        cg_selected_all_, NULL },
     CG_ROW_(CG_SELECT_TOPK, "topk", "ratio=0.01", CG_STALLS_("topk"),
         CG_TOPK_TRAITS_ | CG_TAKES_K_ | CG_KEEPS_EXACTLY_ | CG_TAKES_PRODUCER_, CG_NO_SIZE_, CG_RATIO_, k,
-        topk_by_ratio),
+        topk_by_ratio, largest),
     CG_ROW_(CG_SELECT_THRESHOLD, "threshold", "magnitude=0.001", CG_STALLS_("threshold"), CG_IS_BIASED_, CG_NO_SIZE_,
-        CG_NOT_NEGATIVE_, all, threshold),
-    CG_ROW_(
-        CG_SELECT_DGC, "dgc", "ratio=0.01", CG_STALLS_("dgc"), CG_TOPK_TRAITS_, CG_NO_SIZE_, CG_RATIO_, estimate, dgc),
+        CG_NOT_NEGATIVE_, all, threshold, by_data),
+    CG_ROW_(CG_SELECT_DGC, "dgc", "ratio=0.01", CG_STALLS_("dgc"), CG_TOPK_TRAITS_, CG_NO_SIZE_, CG_RATIO_, estimate,
+        dgc, estimated),
     CG_ROW_(CG_SELECT_MSTOPK, "mstopk", "ratio=0.01", CG_STALLS_("mstopk"),
-        CG_TOPK_TRAITS_ | CG_TAKES_K_ | CG_KEEPS_EXACTLY_, CG_NO_SIZE_, CG_RATIO_, k, mstopk),
+        CG_TOPK_TRAITS_ | CG_TAKES_K_ | CG_KEEPS_EXACTLY_, CG_NO_SIZE_, CG_RATIO_, k, mstopk, largest),
     CG_ROW_(CG_SELECT_SIDCO, "sidco", "ratio=0.01", CG_STALLS_("sidco"), CG_TOPK_TRAITS_, CG_NO_SIZE_, CG_RATIO_,
-        estimate, sidco),
-    CG_ROW_(CG_SELECT_WANGNI, "wangni", "ratio=0.01", NULL, CG_HAS_RATIO_, CG_NO_SIZE_, CG_RATIO_, all, wangni),
-    CG_ROW_(CG_SELECT_WANGNIVAR, "wangnivar", "epsilon=0.5", NULL, 0, CG_NO_SIZE_, CG_POSITIVE_, all, wangni_variance),
+        estimate, sidco, estimated),
+    CG_ROW_(CG_SELECT_WANGNI, "wangni", "ratio=0.01", NULL, CG_HAS_RATIO_, CG_NO_SIZE_, CG_RATIO_, all, wangni, wangni),
+    CG_ROW_(CG_SELECT_WANGNIVAR, "wangnivar", "epsilon=0.5", NULL, 0, CG_NO_SIZE_, CG_POSITIVE_, all, wangni_variance,
+        wangnivar),
     CG_ROW_(CG_SELECT_BINS, "bins", "bin=50", CG_STALLS_("bins"), CG_IS_BIASED_ | CG_NEEDS_AUX_, CG_SIZE_(1),
-        CG_NO_VALUE_, all, adacomp),
+        CG_NO_VALUE_, all, adacomp, unknown),
     CG_ROW_(CG_SELECT_SIDES, "sides", "ratio=0.01", CG_STALLS_("sides"), CG_IS_BIASED_ | CG_HAS_RATIO_, CG_NO_SIZE_,
-        CG_RATIO_, all, sides),
+        CG_RATIO_, all, sides, sides),
     CG_ROW_(CG_SELECT_SIDE, "side", "ratio=0.01", CG_STALLS_("side"),
-        CG_IS_BIASED_ | CG_HAS_RATIO_ | CG_KEEPS_ONE_SIDE_, CG_NO_SIZE_, CG_RATIO_, k, sides),
+        CG_IS_BIASED_ | CG_HAS_RATIO_ | CG_KEEPS_ONE_SIDE_, CG_NO_SIZE_, CG_RATIO_, k, sides, side),
     CG_ROW_(CG_SELECT_CHUNKED, "chunked", "chunk=64:ratio=0.1", CG_STALLS_("chunked"),
-        CG_IS_BIASED_ | CG_HAS_RATIO_ | CG_KEEPS_ABOUT_ | CG_KEEPS_EXACTLY_, CG_SIZE_(1), CG_RATIO_, chunked, chunked),
-    CG_ROW_(CG_SELECT_BLOCKS, "blocks", "block=256", NULL, CG_KEEPS_BLOCKS_, CG_SIZE_(1), CG_NO_VALUE_, all, blocks),
+        CG_IS_BIASED_ | CG_HAS_RATIO_ | CG_KEEPS_ABOUT_ | CG_KEEPS_EXACTLY_, CG_SIZE_(1), CG_RATIO_, chunked, chunked,
+        chunked),
+    CG_ROW_(CG_SELECT_BLOCKS, "blocks", "block=256", NULL, CG_KEEPS_BLOCKS_, CG_SIZE_(1), CG_NO_VALUE_, all, blocks,
+        blocks),
     CG_ROW_(CG_SELECT_GIVEN, "given", "support=0", CG_STALLS_("given"), CG_IS_BIASED_ | CG_NEEDS_SUPPORT_, CG_SIZE_(0),
-        CG_NO_VALUE_, all, given),
+        CG_NO_VALUE_, all, given, by_data),
     CG_ROW_(CG_SELECT_VARIANCE, "variance", "alpha=1", CG_STALLS_("variance"), CG_IS_BIASED_ | CG_NEEDS_AUX_,
-        CG_NO_SIZE_, CG_NOT_NEGATIVE_, all, variance),
+        CG_NO_SIZE_, CG_NOT_NEGATIVE_, all, variance, by_data),
 };
 #undef CG_ROW_
 
@@ -11182,85 +11565,90 @@ static const cg_selection_ cg_selections_[] = {
 /* rescale, stored_absmax_bits, stored_limit */
 #define CG_TOTAL_ NULL, NULL, 0
 #define CG_STORED_(width, limit) NULL, cg_stored_absmax_bits_##width##_, limit
-#define CG_ROW_(id, name, params, warning, flags, traits, arg, size, value, scales, output, encode, decode, rest) \
-  {                                                                                                               \
-    { CG_SLOT_QUANTIZE_, id, name, params, warning, flags, traits, arg, size, value }, scales, output,            \
-        cg_encode_##encode##_, cg_decode_##decode##_, rest                                                        \
+#define CG_ROW_(                                                                                                    \
+    id, name, params, warning, flags, traits, arg, size, value, scales, output, encode, decode, rest, error)        \
+  {                                                                                                                 \
+    { CG_SLOT_QUANTIZE_, id, name, params, warning, flags, traits, arg, size, value, cg_error_##error##_ }, scales, \
+        output, cg_encode_##encode##_, cg_decode_##decode##_, rest                                                  \
   }
 /* the same of a format without parameters */
-#define CG_PLAIN_(id, name, params, warning, traits, scales, output, function, rest)                               \
-  {                                                                                                                \
-    { CG_SLOT_QUANTIZE_, id, name, params, warning, CG_NO_FLAGS_, traits, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_ }, \
-        scales, output, cg_encode_##function##_, cg_decode_##function##_, rest                                     \
+#define CG_PLAIN_(id, name, params, warning, traits, scales, output, function, rest, error)                      \
+  {                                                                                                              \
+    { CG_SLOT_QUANTIZE_, id, name, params, warning, CG_NO_FLAGS_, traits, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, \
+        cg_error_##error##_ },                                                                                   \
+        scales, output, cg_encode_##function##_, cg_decode_##function##_, rest                                   \
   }
 static const cg_quantizer_ cg_quantizers_[] = {
     CG_PLAIN_(0, "", "", NULL, CG_IS_F32_ | CG_CODES_EXPONENTS_, CG_NO_SCALES_, CG_PACKED_(32), f32,
-        CG_STORED_(f32, CG_INF_BITS_)),
-    CG_PLAIN_(
-        CG_QUANTIZE_F16, "f16", "", NULL, CG_IS_BIASED_, CG_NO_SCALES_, CG_PACKED_(16), f16, CG_STORED_(16, 0x7c00)),
+        CG_STORED_(f32, CG_INF_BITS_), none),
+    CG_PLAIN_(CG_QUANTIZE_F16, "f16", "", NULL, CG_IS_BIASED_, CG_NO_SCALES_, CG_PACKED_(16), f16,
+        CG_STORED_(16, 0x7c00), f16),
     CG_PLAIN_(CG_QUANTIZE_BF16, "bf16", "", NULL, CG_IS_BIASED_ | CG_CODES_EXPONENTS_, CG_NO_SCALES_, CG_PACKED_(16),
-        bf16, CG_STORED_(16, 0x7f80)),
+        bf16, CG_STORED_(16, 0x7f80), bf16),
     CG_PLAIN_(CG_QUANTIZE_SIGN, "sign", "", CG_STALLS_("sign"), CG_IS_BIASED_ | CG_IS_SIGN_, CG_NO_SCALES_,
-        CG_PACKED_(1), sign, CG_TOTAL_),
+        CG_PACKED_(1), sign, CG_TOTAL_, unknown),
     CG_PLAIN_(CG_QUANTIZE_EFSIGN, "efsign", "", CG_STALLS_("efsign"), CG_IS_BIASED_, CG_MEAN_AFTERWARDS_, CG_PACKED_(1),
-        efsign, CG_TOTAL_),
+        efsign, CG_TOTAL_, mean),
     CG_ROW_(CG_QUANTIZE_ABSMAX, "absmax", "bits=4:bucket=512", NULL, CG_FLAG_("nearest"),
         CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_,
-        CG_SCALES_(1, absmax, absmax, magnitude), CG_GRID_(of_bits), levels, levels, CG_TOTAL_),
+        CG_SCALES_(1, absmax, absmax, magnitude), CG_GRID_(of_bits), levels, levels, CG_TOTAL_, grid),
     CG_ROW_(CG_QUANTIZE_MINMAX, "minmax", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "norm", 1),
         CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_,
-        CG_SCALES_(2, range, range, range), CG_GRID_(none), levels, levels, CG_TOTAL_),
+        CG_SCALES_(2, range, range, range), CG_GRID_(none), levels, levels, CG_TOTAL_, minmax),
     CG_ROW_(CG_QUANTIZE_TERNGRAD, "terngrad", "", NULL, CG_FLAGS_("nearest", "clip", 3),
         CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
-        CG_SCALES_(1, ternary, ternary, magnitude), CG_GRID_(one), levels, levels, CG_TOTAL_),
+        CG_SCALES_(1, ternary, ternary, magnitude), CG_GRID_(one), levels, levels, CG_TOTAL_, terngrad),
     CG_ROW_(CG_QUANTIZE_LEVELS, "levels", "levels=4:bucket=512", NULL, CG_FLAGS_("nearest", "max", 1),
         CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_ARG_(1, 127), CG_SIZE_(0), CG_NO_VALUE_,
-        CG_SCALES_(1, norm, norm, magnitude), CG_GRID_(of_arg), levels, levels, CG_TOTAL_),
+        CG_SCALES_(1, norm, norm, magnitude), CG_GRID_(of_arg), levels, levels, CG_TOTAL_, levels),
     CG_ROW_(CG_QUANTIZE_FLEXPOINT, "flexpoint", "bits=8:bucket=512", NULL, CG_NO_FLAGS_,
         CG_IS_BIASED_ | CG_HAS_GRID_ | CG_SCALE_IS_STEP_ | CG_ROUNDS_TO_NEAREST_, CG_ARG_(2, 8), CG_SIZE_(1),
-        CG_NO_VALUE_, CG_SCALES_(1, absmax, pow2, magnitude), CG_GRID_(of_bits), levels, levels, CG_TOTAL_),
+        CG_NO_VALUE_, CG_SCALES_(1, absmax, pow2, magnitude), CG_GRID_(of_bits), levels, levels, CG_TOTAL_, flexpoint),
     CG_ROW_(CG_QUANTIZE_TRITS, "trits", "multiplier=1", CG_STALLS_("trits"), CG_NO_FLAGS_,
         CG_IS_BIASED_ | CG_HAS_GRID_ | CG_ROUNDS_TO_NEAREST_, CG_NO_ARG_, CG_NO_SIZE_, CG_VALUE_(1.0f, 1.99999988f),
-        CG_SCALES_(1, absmax, threelc, magnitude), CG_GRID_(one), levels, levels, CG_TOTAL_),
+        CG_SCALES_(1, absmax, threelc, magnitude), CG_GRID_(one), levels, levels, CG_TOTAL_, trits),
     CG_ROW_(CG_QUANTIZE_STROM, "strom", "tau=0.001", CG_STALLS_("strom"), CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_,
-        CG_NO_SIZE_, CG_POSITIVE_, CG_NO_SCALES_, CG_GRID_(one), strom, strom, CG_TOTAL_),
+        CG_NO_SIZE_, CG_POSITIVE_, CG_NO_SCALES_, CG_GRID_(one), strom, strom, CG_TOTAL_, by_data),
     CG_ROW_(CG_QUANTIZE_ONEBIT, "onebit", "column=1024", CG_STALLS_("onebit"), CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_,
         CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(2, signed_sums, signed_means, finite2), CG_TABLE_(1, 0, 0.0f), onebit,
-        onebit, CG_TOTAL_),
+        onebit, CG_TOTAL_, mean),
     CG_ROW_(CG_QUANTIZE_MEAN, "mean", "", CG_STALLS_("mean"), CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_,
-        CG_NO_VALUE_, CG_SCALES_(1, signed_sums, mean, finite), CG_PACKED_(0), none, mean, CG_TOTAL_),
+        CG_NO_VALUE_, CG_SCALES_(1, signed_sums, mean, finite), CG_PACKED_(0), none, mean, CG_TOTAL_, mean),
     CG_ROW_(CG_QUANTIZE_NATURAL, "natural", "", NULL, CG_FLAG_("nearest"), CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
-        CG_NO_SIZE_, CG_NO_VALUE_, CG_NO_SCALES_, CG_PACKED_(9), natural, natural, CG_TOTAL_),
+        CG_NO_SIZE_, CG_NO_VALUE_, CG_NO_SCALES_, CG_PACKED_(9), natural, natural, CG_TOTAL_, natural),
     CG_ROW_(CG_QUANTIZE_DITHER, "dither", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "max", 1),
         CG_ROUNDS_AT_RANDOM_, CG_ARG_(2, 8), CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(1, norm, norm, magnitude),
-        CG_TABLE_(0, 0, 1.0f), dither, dither, CG_TOTAL_),
+        CG_TABLE_(0, 0, 1.0f), dither, dither, CG_TOTAL_, dither),
     CG_ROW_(CG_QUANTIZE_DYNAMIC8, "dynamic8", "bucket=256", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_(0),
-        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, 1.0f), dynamic, dynamic, CG_TOTAL_),
+        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, 1.0f), dynamic, dynamic, CG_TOTAL_,
+        dynamic8),
     CG_ROW_(CG_QUANTIZE_E4M3, "e4m3", "bucket=512", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_OR_(512),
-        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, CG_E4M3_MAX_), e4m3, e4m3, CG_TOTAL_),
+        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, CG_E4M3_MAX_), e4m3, e4m3, CG_TOTAL_,
+        e4m3),
     CG_ROW_(CG_QUANTIZE_E5M2, "e5m2", "bucket=512", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_OR_(512),
-        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, CG_E5M2_MAX_), e5m2, e5m2, CG_TOTAL_),
+        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, CG_E5M2_MAX_), e5m2, e5m2, CG_TOTAL_,
+        e5m2),
     CG_ROW_(CG_QUANTIZE_MXFP4, "mxfp4", "", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
-        CG_E8M0_(e2m1), CG_TABLE_(4, 32, 1.0f), mx4, mx4, CG_TOTAL_),
+        CG_E8M0_(e2m1), CG_TABLE_(4, 32, 1.0f), mx4, mx4, CG_TOTAL_, mxfp4),
     CG_ROW_(CG_QUANTIZE_MXE4M3, "mxe4m3", "", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
-        CG_E8M0_(e4m3), CG_TABLE_(8, 32, 1.0f), e4m3, mx_e4m3, CG_TOTAL_),
+        CG_E8M0_(e4m3), CG_TABLE_(8, 32, 1.0f), e4m3, mx_e4m3, CG_TOTAL_, mxe4m3),
     CG_ROW_(CG_QUANTIZE_MXE5M2, "mxe5m2", "", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
-        CG_E8M0_(e5m2), CG_TABLE_(8, 32, 1.0f), e5m2, mx_e5m2, CG_TOTAL_),
+        CG_E8M0_(e5m2), CG_TABLE_(8, 32, 1.0f), e5m2, mx_e5m2, CG_TOTAL_, mxe5m2),
     CG_ROW_(CG_QUANTIZE_NF4, "nf4", "bucket=64", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_OR_(64),
-        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(4, 0, 1.0f), nf4, nf4, CG_TOTAL_),
+        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(4, 0, 1.0f), nf4, nf4, CG_TOTAL_, nf4),
     { { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, "lloyd", "bits=2", NULL, CG_NO_FLAGS_,
-          CG_WANTS_ROTATION_ | CG_OWNS_SCALES_, CG_NO_ARG_, CG_NO_SIZE_, CG_VALUE_(1.0f, 4.0f) },
+          CG_WANTS_ROTATION_ | CG_OWNS_SCALES_, CG_NO_ARG_, CG_NO_SIZE_, CG_VALUE_(1.0f, 4.0f), cg_error_lloyd_ },
         CG_SCALES_(1, norm, l2norm, magnitude), CG_OUTPUT_PACKED_, 0, CG_ROTATE_BLOCK_, 0.0f, NULL, cg_bits_x32_lloyd_,
         cg_encode_lloyd_, cg_decode_lloyd_, cg_rescale_lloyd_, NULL, 0 },
     CG_ROW_(CG_QUANTIZE_FLEX16, "flex16", "bucket=512", NULL, CG_NO_FLAGS_,
         CG_IS_BIASED_ | CG_HAS_GRID_ | CG_SCALE_IS_STEP_ | CG_ROUNDS_TO_NEAREST_, CG_NO_ARG_, CG_SIZE_(1), CG_NO_VALUE_,
-        CG_SCALES_(1, absmax, pow2, magnitude), CG_PACKED_GRID_(16, 16_bits), steps16, steps16, CG_TOTAL_),
+        CG_SCALES_(1, absmax, pow2, magnitude), CG_PACKED_GRID_(16, 16_bits), steps16, steps16, CG_TOTAL_, flexpoint),
 };
 #undef CG_ROW_
 #undef CG_PLAIN_
 /* of every cg_codec */
 static const cg_stage_row_ cg_user_row_ = { CG_SLOT_QUANTIZE_, CG_QUANTIZE_USER, "user", "", NULL, CG_NO_FLAGS_,
-    CG_IS_USER_CODEC_ | CG_IS_BIASED_, CG_ARG_(0, 65535), CG_SIZE_(0), CG_NOT_NEGATIVE_ };
+    CG_IS_USER_CODEC_ | CG_IS_BIASED_, CG_ARG_(0, 65535), CG_SIZE_(0), CG_NOT_NEGATIVE_, cg_error_unknown_ };
 
 #define CG_LENGTH_OF_(table) (sizeof(table) / sizeof(table)[0])
 static const cg_stage_row_ *cg_row_at_(unsigned slot, unsigned id) {
@@ -13702,6 +14090,115 @@ CG_OFFERED_ cg_traits_ cg_traits_of_(const cg_op *op, uint64_t n) {
     t.scratch_bytes = cg_scratch_bytes_(op, &plan);
     t.biased_why = cg_biased_why_(op);
     return t;
+}
+
+/* src/core/about.h */
+/* about: what an operator does to a vector of n values, before it does it
+
+   Offers   cg_op_about
+   Needs    base, stages, plan, packet, compress (sizes, refusals), error, text, traits (cg_biased_why_)
+   Touches  *about */
+
+/* Bits of the values and indices of a packet in which count values are kept; for a code of values the most. Of Golomb
+   codes the expectation, if each of the universe is an index with the same probability. */
+static double cg_body_bits_(const cg_op *op, const cg_plan_ *plan, uint64_t count) {
+    cg_layout_ lay;
+    uint64_t bytes = 0;
+    const uint64_t indices = cg_index_count_(plan, count);
+    const uint32_t code = cg_index_code_(op, plan, indices);
+    if (cg_layout_sizes_(op, NULL, count, &lay, &bytes) != CG_OK) return -1.0;
+    if (code == CG_CODE_GOLOMB && indices) {
+        const double share = (double)indices / (double)plan->universe;
+        const unsigned b = cg_rice_parameter_(plan->universe, indices);
+        double miss = 1.0 - share; /* 2^b times in a row: one more bit */
+        for (unsigned i = 0; i < b; i++) miss *= miss;
+        bytes += cg_word_bytes_((uint64_t)((double)indices * ((double)b + 1.0 / (1.0 - miss))));
+    } else bytes += cg_index_bytes_(code, plan->universe, indices);
+    return 8.0 * (double)bytes;
+}
+/* Values in a packet, of which a selection keeps about so many. */
+static uint64_t cg_about_count_(const cg_plan_ *plan, double count) {
+    if (!(plan->traits & CG_IS_SELECTION_) || plan->traits & CG_KEEPS_EXACTLY_) return plan->max_selected;
+    return (uint64_t)(cg_min_f64_(count, (double)plan->max_selected) + 0.5);
+}
+/* Bits per value of x, and whether all packets are equally long; count: values that the selection keeps, or -1. */
+static void cg_about_size_(const cg_op *op, const cg_plan_ *plan, double count, cg_about *about) {
+    const int exact = !cg_has_indices_(plan) || plan->traits & CG_KEEPS_EXACTLY_;
+    const uint64_t n = plan->n;
+    double bits;
+    about->fixed_size = exact && !op->code.arg && op->code.id != CG_CODE_GOLOMB &&
+        !(plan->traits & (CG_IS_USER_CODEC_ | CG_NEEDS_SUPPORT_));
+    about->bits = -1.0;
+    if (count < 0.0 || plan->traits & CG_IS_USER_CODEC_) return;
+    bits = cg_body_bits_(op, plan, cg_about_count_(plan, count));
+    if (plan->traits & CG_IS_PER_RANK_ && n % op->sample.size) { /* a rank may have one value fewer */
+        const double share = (double)(n % op->sample.size) / (double)op->sample.size;
+        cg_plan_ fewer = *plan;
+        double bits_of_fewer;
+        fewer.sampled_n--;
+        cg_plan_resume_(&fewer, op);
+        bits_of_fewer = cg_body_bits_(op, &fewer, cg_about_count_(&fewer, count));
+        about->fixed_size = about->fixed_size && bits == bits_of_fewer;
+        bits = share * bits + (1.0 - share) * bits_of_fewer;
+    }
+    about->bits = bits / (double)n;
+}
+/* Why op cannot have n values, into why; 0: it can. A codec of the caller's is not asked. */
+static int cg_about_refusal_(const cg_op *op, size_t n, cg_text_ *why) {
+    cg_op known;
+    uint64_t need = 0;
+    const char *reason;
+    memset(&known, 0, sizeof known);
+    if (op) known = *op;
+    if (op && cg_is_user_codec_(&op->quantize) && cg_op_check_(op) == CG_OK)
+        memset(&known.quantize, 0, sizeof known.quantize);
+    reason = cg_bound_why_(op ? &known : NULL, NULL, n, &need);
+    if (!reason && op) reason = cg_op_only_old_(op);
+    if (!reason) return 0;
+    cg_text_str_(why, reason);
+    if (need) {
+        cg_text_str_(why, ": this one takes n = ");
+        cg_text_uint_(why, need);
+    }
+    return 1;
+}
+static cg_status cg_op_about_(const cg_op *op, size_t n, cg_about *about) {
+    cg_plan_ plan;
+    cg_error_ e;
+    cg_text_ why;
+    const char *stalls;
+    memset(about, 0, sizeof *about);
+    about->omega = about->delta = about->bits = -1.0;
+    why.at = about->why;
+    why.end = about->why + sizeof about->why - 1;
+    if (cg_about_refusal_(op, n, &why)) return CG_E_ARG;
+    plan = cg_plan_of_(op, n);
+    memset(&e, 0, sizeof e);
+    if (n) {
+        cg_op_error_(op, &plan, &e);
+        cg_about_size_(op, &plan, e.count, about);
+    } else {
+        about->fixed_size = !(plan.traits & CG_IS_USER_CODEC_);
+        about->bits = about->fixed_size ? 0.0 : -1.0;
+    }
+    stalls = e.bound == 0.0 ? NULL : cg_biased_why_(op);
+    about->unbiased = !e.is_biased || e.bound == 0.0;
+    about->needs_memory = stalls != NULL;
+    about->omega = e.bound;
+    about->delta = e.bound < 0.0 || e.data_decides ? -1.0 : e.bound < 1.0 ? 1.0 - e.bound : 0.0;
+    cg_text_str_(&why,
+        stalls ? stalls
+            : plan.traits & CG_IS_USER_CODEC_
+            ? "ok; a codec of yours makes the values: only you know its error and size"
+            : e.bound < 0.0 ? "ok; how large the error is depends on the data"
+                            : "ok");
+    return CG_OK;
+}
+CG_API_ cg_status cg_op_about(const cg_op *op, size_t n, cg_about *about) {
+    cg_fenv_ env = cg_fenv_enter_();
+    cg_status s = about ? cg_op_about_(op, n, about) : CG_E_ARG;
+    cg_fenv_leave_(env);
+    return s;
 }
 
 /* src/core/f16.h */

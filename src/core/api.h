@@ -336,6 +336,27 @@ CG_API_ CG_CHECKED_ cg_status cg_op_parse_why(cg_op *op, const char *text, char 
    values. CG_E_CAPACITY: cap is too small. CG_E_ARG: the operator is not valid. After an error the text is empty. */
 CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap);
 
+/* What an operator does to vectors of n values, before it does it. */
+typedef struct cg_about {
+    int unbiased;     /* 1: the expected decoded vector D is x ("nearly", as the manual's table has it, for lloyd) */
+    int needs_memory; /* 1: biased, so that training stalls without error feedback (compgrad_ef.h) */
+    int fixed_size;   /* 1: all packets have the same length */
+    /* The least bound that is known for all x: the expectation of |D - x|^2 is at most omega |x|^2, beside rounding to
+       32-bit floats. For lloyd it is that of normally distributed values, which is what a rotation makes of any.
+       -1: none is known (sign, bins, codecs of yours) */
+    double omega;
+    /* 1 - omega, the contraction of error feedback; 0: omega is not below 1. -1: the data decides how much of x is sent
+       (lowrank, threshold, variance, given, strom), or omega is not known */
+    double delta;
+    /* Expected bits per value of x, without the header, which adds 8*CG_HEADER_BYTES/n. With a code for values, whose
+       length the data decides, the most. -1: the data decides how many values are sent, or a codec of yours does */
+    double bits;
+    char why[200]; /* a sentence: "ok", perhaps with a warning; after CG_E_ARG what is wrong, and what would do */
+} cg_about;
+/* CG_E_ARG: the operator is not valid, or does not take n (cg_bound is 0); about->why says why, and what would do. Then
+   omega, delta and bits are -1, and all else is 0. A codec of yours is not asked whether it takes n. */
+CG_API_ cg_status cg_op_about(const cg_op *op, size_t n, cg_about *about);
+
 /* ---- compress and decode ---- */
 
 /* Says which vector this is. It travels in the packet; a NULL pointer to a tag means zeros. Random numbers that all

@@ -1,6 +1,6 @@
 /* stages: what a row of the table of stages holds, and the checks of stages and operators
 
-   Offers   slots, traits, cg_stage_row_, the lookup of rows, cg_op_traits_, cg_op_check_,
+   Offers   slots, traits, cg_stage_row_, cg_error_, the lookup of rows, cg_op_traits_, cg_op_check_,
             cg_op_check_new_ and cg_op_only_old_
    Needs    base; the table itself is in core/rows.h, behind the functions that its rows name
    Touches  nothing but its arguments
@@ -53,6 +53,16 @@ enum {
     CG_ROUNDS_AT_RANDOM_ = 1 << 26,  /* quantizer: draws noise, unless it has a flag nearest that is set */
     CG_IS_BIASED_ = 1 << 22          /* the mean of what is decoded differs from x, whatever the flags */
 };
+/* What a stage does to the values v that it sees, whatever they are; see core/error.h. */
+typedef struct cg_error_ {
+    double bound;       /* E|C(v) - v|^2 <= bound |v|^2, the least that is known; -1: none is */
+    double least, most; /* a biased stage that leaves some values as they are, and no others: their share of |v|^2 */
+    double count;       /* a selection: how many values it keeps, in expectation; -1: data decides */
+    double inflation;   /* E|C(v)|^2 <= inflation |v|^2 by the papers, for error feedback; 1 if the stage is biased */
+    double step;        /* a grid around zero: its step as a share of the largest magnitude of a bucket; 0: unknown */
+    int is_biased;
+    int data_decides; /* 1: the error of most vectors is far below the bound */
+} cg_error_;
 typedef struct cg_stage_row_ {
     uint8_t slot, id;
     const char *name;          /* as text, a stage is name:arg:size:value:flag */
@@ -67,6 +77,9 @@ typedef struct cg_stage_row_ {
     uint32_t size_default; /* text may leave the size out if this is in its range */
     float value_lo, value_hi;
     uint8_t value_lo_exclusive; /* 1: value_lo itself is too small */
+    /* n: values that the stage sees, for a quantizer those of a bucket. *e is zeros, but for count, which is n, most
+       and inflation, which are 1, and is_biased, which is set */
+    void (*error)(const cg_op *op, uint64_t n, cg_error_ *e);
 } cg_stage_row_;
 #define CG_SIZE_MAX_ 0xffffffffu /* of stage.size */
 /* The code slot holds two codes: its id is the code of the indices, its arg the code of the values. */
