@@ -81,6 +81,11 @@
      COMPGRAD_ASSERT(c)        how to check a condition inside the library; default: not at all
    The functions need memcpy, memset and memmove from outside (with tcc also its runtime); -ffreestanding works.
 
+   CHOOSING. cg_op_about(&op, n, &about) says, without a vector, whether an operator is unbiased, how large its error is
+   at most, how many bits it takes, whether it needs error feedback and whether all its packets have one length; or why
+   it does not take n, and which n it takes. The table below says the same of vectors of any length, by the bounds of
+   the papers, of which about.omega is often the smaller one.
+
    OPERATORS. The text of an operator is its name and its parameters. In C it is a function with cg_ before the name
    and the same parameters in the same order: topk:0.01 is cg_topk(0.01f). Text and C differ in these places:
 
@@ -636,8 +641,9 @@ typedef struct cg_about {
     int needs_memory; /* 1: biased, so that training stalls without error feedback (compgrad_ef.h) */
     int fixed_size;   /* 1: all packets have the same length */
     /* The least bound that is known for all x: the expectation of |D - x|^2 is at most omega |x|^2, beside rounding to
-       32-bit floats. For lloyd it is that of normally distributed values, which is what a rotation makes of any.
-       -1: none is known (sign, bins, codecs of yours) */
+       32-bit floats, and values too small or too large for a format (f16, denormals in natural). For lloyd it is that
+       of normally distributed values, which is what a rotation makes of any.
+       -1: none is known (sign, bins, lloyd after fewer than three rounds, codecs of yours) */
     double omega;
     /* 1 - omega, the contraction of error feedback; 0: omega is not below 1. -1: the data decides how much of x is sent
        (lowrank, threshold, variance, given, strom), or omega is not known */
@@ -11362,7 +11368,8 @@ CG_ERROR_FLOAT_(mxe5m2, 1.0 / 64.0, 1.0 / (131072.0 * 32768.0))
 CG_ERROR_FLOAT_(mxfp4, 1.0 / 16.0, 1.0 / 16.0)
 #undef CG_ERROR_FLOAT_
 /* D/(1 - D), where D is the distortion of Lloyd-Max levels for the normal distribution, which rotated values have to
-   within 2 %. One round leaves the distribution to the data, and two a bias. */
+   within 2 %. After fewer than three rounds distribution and bias depend on the data: two equal spikes have an error of
+   1 after one round at 1 bit, and one of 1.03 D/(1 - D) after two at 4 bits. */
 static void cg_error_lloyd_(const cg_op *op, uint64_t n, cg_error_ *e) {
     static const double distortion[] = { 1.0, 0.3634, 0.1175, 0.03454, 0.009501, 0.009501 };
     const float bits = op->quantize.value;
@@ -11370,7 +11377,7 @@ static void cg_error_lloyd_(const cg_op *op, uint64_t n, cg_error_ *e) {
     const double more = (double)bits - (double)whole,
                  d = distortion[whole] + more * (distortion[whole + 1] - distortion[whole]);
     (void)n;
-    e->bound = op->transform.arg < 2 ? -1.0 : 1.02 * d / (1.0 - d);
+    e->bound = op->transform.arg < 3 ? -1.0 : 1.02 * d / (1.0 - d);
     e->is_biased = op->transform.arg < 3;
     e->inflation = 1.0 + (bits < 2.0f ? 0.571 : bits < 3.0f ? 0.133 : 0.036);
 }

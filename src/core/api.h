@@ -342,8 +342,9 @@ typedef struct cg_about {
     int needs_memory; /* 1: biased, so that training stalls without error feedback (compgrad_ef.h) */
     int fixed_size;   /* 1: all packets have the same length */
     /* The least bound that is known for all x: the expectation of |D - x|^2 is at most omega |x|^2, beside rounding to
-       32-bit floats. For lloyd it is that of normally distributed values, which is what a rotation makes of any.
-       -1: none is known (sign, bins, codecs of yours) */
+       32-bit floats, and values too small or too large for a format (f16, denormals in natural). For lloyd it is that
+       of normally distributed values, which is what a rotation makes of any.
+       -1: none is known (sign, bins, lloyd after fewer than three rounds, codecs of yours) */
     double omega;
     /* 1 - omega, the contraction of error feedback; 0: omega is not below 1. -1: the data decides how much of x is sent
        (lowrank, threshold, variance, given, strom), or omega is not known */

@@ -78,6 +78,11 @@
      COMPGRAD_ASSERT(c)        how to check a condition inside the library; default: not at all
    The functions need memcpy, memset and memmove from outside (with tcc also its runtime); -ffreestanding works.
 
+   CHOOSING. cg_op_about(&op, n, &about) says, without a vector, whether an operator is unbiased, how large its error is
+   at most, how many bits it takes, whether it needs error feedback and whether all its packets have one length; or why
+   it does not take n, and which n it takes. The table below says the same of vectors of any length, by the bounds of
+   the papers, of which about.omega is often the smaller one.
+
    OPERATORS. The text of an operator is its name and its parameters. In C it is a function with cg_ before the name
    and the same parameters in the same order: topk:0.01 is cg_topk(0.01f). Text and C differ in these places:
 
