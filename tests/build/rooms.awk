@@ -46,7 +46,11 @@ FNR == 1 {
     }
     text = text line
     gsub(/[A-Za-z0-9_]+##[A-Za-z0-9_#]*/, "", text)      # only parts of names
-    if (FILENAME ~ /kernels\/table\.h$/ && match(text, /\(\*[a-z0-9_]+\)\(/)) kernel[substr(text, RSTART + 2, RLENGTH - 4)] = 1
+    if (FILENAME ~ /kernels\/table\.h$/ && match(text, /^ *X\([a-z0-9_]+, [a-z0-9_]+,/)) {
+        name = substr(text, RSTART, RLENGTH - 1)
+        sub(/.*, /, "", name)
+        kernel[name] = 1
+    }
     while (match(text, /(->)?[A-Za-z_][A-Za-z0-9_]*/)) {
         name = substr(text, RSTART, RLENGTH)
         text = substr(text, RSTART + RLENGTH)

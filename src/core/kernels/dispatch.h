@@ -5,25 +5,17 @@
    Touches  cg_isa_cached_, the only variable of the library; 0 until the CPU has been asked
    Other headers may use: cg_absmax_bits_, cg_axpby_, cg_kernels_now_, cg_move_zero_ */
 
-/* Members by position, in the order of cg_kernels_: C++11 has no designated initialisers. */
-#define CG_KERNELS_(isa, x)                                                                                            \
-  {                                                                                                                    \
-    isa, cg_absmax_bits_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_f16_encode_##x##_, cg_bf16_encode_##x##_,          \
-        cg_sign_encode_##x##_, cg_levels_encode_##x##_, cg_pack_##x##_, cg_filter_##x##_, cg_bernoulli_##x##_,         \
-        cg_count_above_##x##_, cg_unpack_##x##_, cg_levels_decode_##x##_, cg_sign_decode_##x##_, cg_f16_decode_##x##_, \
-        cg_bf16_decode_##x##_, cg_absmax16_bits_##x##_, cg_axpby_##x##_, cg_move_zero_##x##_, cg_stream_fence_##x##_,  \
-        cg_checksum_##x##_, cg_rotate_from_##x##_, cg_dct_##x##_, cg_lane_sum_##x##_, cg_axpby_fading_##x##_,          \
-        cg_bucketize_##x##_, cg_nf4_search_##x##_, cg_table_decode_##x##_, cg_fp8_encode_##x##_, cg_fp8_decode_##x##_, \
-        cg_natural_encode_##x##_, cg_natural_decode_##x##_, cg_dither_encode_##x##_, cg_dither_decode_##x##_,          \
-        cg_dynamic8_encode_##x##_, cg_dynamic8_decode_##x##_, cg_strom_encode_##x##_, cg_vote_##x##_,                  \
-        cg_project_##x##_, cg_project_t_##x##_, cg_lowrank_tile_##x##_                                                 \
-  }
-static const cg_kernels_ cg_kernels_scalar_ = CG_KERNELS_(CG_ISA_SCALAR, scalar);
+/* The list that makes the members makes their values too: C++11 has no designated initialisers, but the order cannot
+   get out of step. */
+#define CG_KERNEL_SCALAR_(result, name, parameters, arguments) cg_##name##_scalar_,
+#define CG_KERNEL_AVX2_(result, name, parameters, arguments) cg_##name##_avx2_,
+#define CG_KERNEL_NEON_(result, name, parameters, arguments) cg_##name##_neon_,
+static const cg_kernels_ cg_kernels_scalar_ = { CG_ISA_SCALAR, CG_KERNEL_LIST_(CG_KERNEL_SCALAR_) };
 #if CG_AVX2_
-static const cg_kernels_ cg_kernels_avx2_ = CG_KERNELS_(CG_ISA_AVX2, avx2);
+static const cg_kernels_ cg_kernels_avx2_ = { CG_ISA_AVX2, CG_KERNEL_LIST_(CG_KERNEL_AVX2_) };
 #endif
 #if CG_NEON_
-static const cg_kernels_ cg_kernels_neon_ = CG_KERNELS_(CG_ISA_NEON, neon);
+static const cg_kernels_ cg_kernels_neon_ = { CG_ISA_NEON, CG_KERNEL_LIST_(CG_KERNEL_NEON_) };
 #endif
 
 /* A cg_isa, 0 (CG_ISA_AUTO) until it is known. Threads that find it 0 all write the same; only cg_isa_force writes

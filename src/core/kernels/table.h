@@ -56,7 +56,8 @@ typedef struct cg_bernoulli_ {
     float inv_threshold; /* 1/(threshold*prescale) */
 } cg_bernoulli_;
 
-/* All kernels of one ISA. Common to them:
+/* All kernels, as X(type of the result, name, parameters, arguments). The table, its values for each ISA and the test
+   of every kernel are made of this one list. Common to them:
      - v, x, y and out are arrays of floats at any address, in and symbols bytes at any address;
      - n may be 0, and n values are read and written, no more, unless said otherwise;
      - non_temporal (decoders): out begins at a multiple of 16 bytes and is larger than the caches, so that stores
@@ -65,115 +66,125 @@ typedef struct cg_bernoulli_ {
      - absmax bits: the largest magnitude as f32 bits, 0 for n == 0. From CG_INF_BITS_ on some value is Inf or NaN:
        the finite check. Unless said otherwise an encoder writes symbols for such values too, of no meaning;
      - position: of v[0] within its block of 65536, for the noise of stochastic rounding. */
+/* clang-format off */
+#define CG_KERNEL_LIST_(X)                                                                                            \
+  /* Encoding. Those that return absmax bits make the finite check on the way. */                                     \
+  /* absmax bits of n values */                                                                                       \
+  X(uint32_t, absmax_bits, (const float *v, size_t n), (v, n))                                                        \
+  /* lowers *lo and raises *hi to the values (meaningless after a NaN; a zero has any sign); returns absmax bits */   \
+  X(uint32_t, range, (const float *v, size_t n, float *lo, float *hi), (v, n, lo, hi))                                \
+  /* f32 to the wire, 4 bytes each; returns absmax bits */                                                            \
+  X(uint32_t, copy, (const float *v, size_t n, uint8_t *out), (v, n, out))                                            \
+  /* f16 to the wire, 2 bytes each, to nearest even, at most +-65504; returns absmax bits */                          \
+  X(uint32_t, f16_encode, (const float *v, size_t n, uint8_t *out), (v, n, out))                                      \
+  /* bf16 to the wire, 2 bytes each, to nearest even, finite values stay finite; returns absmax bits */               \
+  X(uint32_t, bf16_encode, (const float *v, size_t n, uint8_t *out), (v, n, out))                                     \
+  /* a bit each, 1 where v < 0, to (n + 7)/8 bytes; adds |v| to lanes unless NULL. Returns absmax bits; with lanes,   \
+       only whether they are below CG_INF_BITS_ is specified */                                                       \
+  X(uint32_t, sign_encode, (const float *v, size_t n, uint8_t *out, double *lanes), (v, n, out, lanes))               \
+  /* values of one bucket to symbols 0..q->max_symbol, a byte each */                                                 \
+  X(void, levels_encode, (const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t      \
+      *symbols), (q, key, position, v, n, symbols))                                                                   \
+  /* symbols of 1..7 bits, each below 2^bits, to (n*bits + 7)/8 bytes, LSB first */                                   \
+  X(void, pack, (const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out), (symbols, n, bits, out))             \
+  /* index (v[0] has first_index) and value of all whose magnitude bits are at least threshold_bits <= 2^31; returns  \
+       how many. n <= CG_CHUNK_; index and value have room for n + CG_SLACK_, which may be scribbled on */            \
+  X(size_t, filter, (const float *v, size_t n, uint32_t threshold_bits, uint32_t first_index, uint32_t *index,        \
+      float *value), (v, n, threshold_bits, first_index, index, value))                                               \
+  /* index and value of what is selected by chance; returns how many. Room as for filter */                           \
+  X(size_t, bernoulli, (const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index,      \
+      float *value), (c, v, n, first_index, index, value))                                                            \
+  /* adds to *above how many magnitude bits are larger than pivot < 2^31; returns absmax bits */                      \
+  X(uint32_t, count_above, (const float *v, size_t n, uint32_t pivot, size_t *above), (v, n, pivot, above))           \
+  /* Decoding. Any bytes are legal input; finite scales give finite values, but for f16 and bf16. */                  \
+  /* the reverse of pack: reads (n*bits + 7)/8 bytes */                                                               \
+  X(void, unpack, (const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols), (in, n, bits, symbols))             \
+  /* symbols of one bucket to values; a symbol above q->max_symbol counts as that */                                  \
+  X(void, levels_decode, (const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal),       \
+      (q, symbols, n, out, non_temporal))                                                                             \
+  /* bits to -scale (1) or scale (0) */                                                                               \
+  X(void, sign_decode, (const uint8_t *in, size_t n, float scale, float *out, int non_temporal), (in, n, scale,       \
+      out, non_temporal))                                                                                             \
+  X(void, f16_decode, (const uint8_t *in, size_t n, float *out, int non_temporal), (in, n, out, non_temporal))        \
+  X(void, bf16_decode, (const uint8_t *in, size_t n, float *out, int non_temporal), (in, n, out, non_temporal))       \
+  /* the largest magnitude of n 16-bit floats of the wire, as their bits: the finite check of a packet */             \
+  X(uint32_t, absmax16_bits, (const uint8_t *in, size_t n), (in, n))                                                  \
+  /* y = beta*y + alpha*x; y is not read if beta is 0, and non_temporal counts only then */                           \
+  X(void, axpby, (const float *x, size_t n, float alpha, float beta, float *y, int non_temporal), (x, n, alpha,       \
+      beta, y, non_temporal))                                                                                         \
+  /* y = from, then from = 0 */                                                                                       \
+  X(void, move_zero, (float *from, size_t n, float *y, int non_temporal), (from, n, y, non_temporal))                 \
+  /* orders non-temporal stores before all later stores of this thread */                                             \
+  X(void, stream_fence, (void), ())                                                                                   \
+  /* continues *sum over word_count words of 4 bytes */                                                               \
+  X(void, checksum, (cg_checksum_ *sum, const uint8_t *words, size_t word_count), (sum, words, word_count))           \
+  /* Transforms and sums. */                                                                                          \
+  /* randomized Hadamard transform of CG_ROTATE_BLOCK_ values, or its inverse, to v; from may be v. rounds is 1 to 3, \
+       flips has 32 words for each */                                                                                 \
+  X(void, rotate_from, (const float *from, float *v, const uint32_t *flips, int rounds, int inverse), (from, v,       \
+      flips, rounds, inverse))                                                                                        \
+  /* orthonormal DCT-II of CG_DCT_BLOCK_ values in place, or its inverse */                                           \
+  X(void, dct, (float *v, int inverse), (v, inverse))                                                                 \
+  /* adds a term (CG_SUM_*) of each value to lanes */                                                                 \
+  X(void, lane_sum, (const float *v, size_t n, int term, double *lanes), (v, n, term, lanes))                         \
+  /* y = beta*y + alpha*x, where one of the products fades, and adds squares of x or y to lanes, by mode              \
+       (CG_AXPBY_*). x may be y */                                                                                    \
+  X(void, axpby_fading, (const float *x, size_t n, float alpha, float beta, float *y, int mode, double *lanes),       \
+      (x, n, alpha, beta, y, mode, lanes))                                                                            \
+  /* More formats. */                                                                                                 \
+  /* symbols by g's thresholds; adds centroid[symbol without sign]*|v| to lanes unless NULL (then centroid may be) */ \
+  X(void, bucketize, (const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid,     \
+      double *lanes), (g, v, n, symbols, centroid, lanes))                                                            \
+  /* symbol: how many of 15 ascending limits are below v*inv_scale; 0 for a NaN */                                    \
+  X(void, nf4_search, (const float *limit, float inv_scale, const float *v, size_t n, uint8_t *symbols), (limit,      \
+      inv_scale, v, n, symbols))                                                                                      \
+  /* values table[symbol % 16] of 16 floats at any address */                                                         \
+  X(void, table_decode, (const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal),         \
+      (table, symbols, n, out, non_temporal))                                                                         \
+  /* v*inv_scale to E4M3 or E5M2, a byte each, to nearest even, at most +-448 or +-57344 */                           \
+  X(void, fp8_encode, (const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out), (v, n, inv_scale,       \
+      is_e5m2, out))                                                                                                  \
+  X(void, fp8_decode, (const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal), (in,     \
+      n, scale, is_e5m2, out, non_temporal))                                                                          \
+  /* powers of two: n bytes of exponents, then (n + 7)/8 bytes of signs; returns absmax bits */                       \
+  X(uint32_t, natural_encode, (const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t      \
+      *out), (v, n, key, position, stochastic, out))                                                                  \
+  X(void, natural_decode, (const uint8_t *in, size_t n, float *out, int non_temporal), (in, n, out, non_temporal))    \
+  /* v*inv_scale to 0 or +-2^-j, as symbols of q->bits bits */                                                        \
+  X(void, dither_encode, (const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t      \
+      *symbols), (q, key, position, v, n, symbols))                                                                   \
+  /* bits above the low `bits` of a symbol are ignored */                                                             \
+  X(void, dither_decode, (unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int               \
+      non_temporal), (bits, scale, symbols, n, out, non_temporal))                                                    \
+  /* v*inv_scale, magnitudes up to 1, to the nearest dynamic8 value */                                                \
+  X(void, dynamic8_encode, (const float *v, size_t n, float inv_scale, uint8_t *symbols), (v, n, inv_scale, symbols)) \
+  X(void, dynamic8_decode, (const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal),             \
+      (symbols, n, scale, out, non_temporal))                                                                         \
+  /* symbol 2 above tau, 0 below -tau, 1 between and for a NaN; tau >= 0 */                                           \
+  X(void, strom_encode, (const float *v, size_t n, float tau, uint8_t *symbols), (v, n, tau, symbols))                \
+  /* bitwise majority of `count` strings of `bytes` bytes: 1 where more than half have 1. count <= 65535 */           \
+  X(void, vote, (const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out), (in, count, bytes, out))        \
+  /* Matrices: m has rows of cols floats, stride floats apart. prefetch: rows*cols floats that are needed next, or    \
+       NULL; they are not accessed. */                                                                                \
+  /* p[a][i] += sum over j of m[i][j]*q[a][j], a < r, in f64; rows of q and p are q_stride and p_stride doubles       \
+       apart, the values of q are f32's, cols <= CG_TILE_COLS_ */                                                     \
+  X(void, project, (const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride,        \
+      unsigned r, double *p, size_t p_stride, const float *prefetch), (m, stride, rows, cols, q, q_stride, r, p,      \
+      p_stride, prefetch))                                                                                            \
+  /* q[a][j] += sum over i of p[i][a]*m[i][j], a < r, in f32 for CG_TILE_ROWS_ rows at a time, then in f64 */         \
+  X(void, project_t, (const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,       \
+      unsigned r, double *q, size_t q_stride, const float *prefetch), (m, stride, rows, cols, p, p_stride, r, q,      \
+      q_stride, prefetch))                                                                                            \
+  /* out[i][j] = sum over a < r of p[i][a]*q[a][j], j < count, in f32 and kept finite; p has r floats per row.        \
+       non_temporal: every row of out begins at a multiple of 16 bytes */                                             \
+  X(void, lowrank_tile, (const float *p, const float *q, size_t q_stride, unsigned r, size_t rows, size_t count,      \
+      float *out, size_t out_stride, int non_temporal), (p, q, q_stride, r, rows, count, out, out_stride,             \
+      non_temporal))
+/* clang-format on */
+#define CG_KERNEL_MEMBER_(result, name, parameters, arguments) result(*name) parameters;
 typedef struct cg_kernels_ {
     cg_isa isa;
-
-    /* Encoding. Those that return absmax bits make the finite check on the way. */
-
-    /* absmax bits of n values */
-    uint32_t (*absmax_bits)(const float *v, size_t n);
-    /* lowers *lo and raises *hi to the values (meaningless after a NaN; a zero has any sign); returns absmax bits */
-    uint32_t (*range)(const float *v, size_t n, float *lo, float *hi);
-    /* f32 to the wire, 4 bytes each; returns absmax bits */
-    uint32_t (*copy)(const float *v, size_t n, uint8_t *out);
-    /* f16 to the wire, 2 bytes each, to nearest even, at most +-65504; returns absmax bits */
-    uint32_t (*f16_encode)(const float *v, size_t n, uint8_t *out);
-    /* bf16 to the wire, 2 bytes each, to nearest even, finite values stay finite; returns absmax bits */
-    uint32_t (*bf16_encode)(const float *v, size_t n, uint8_t *out);
-    /* a bit each, 1 where v < 0, to (n + 7)/8 bytes; adds |v| to lanes unless NULL. Returns absmax bits; with lanes,
-       only whether they are below CG_INF_BITS_ is specified */
-    uint32_t (*sign_encode)(const float *v, size_t n, uint8_t *out, double *lanes);
-    /* values of one bucket to symbols 0..q->max_symbol, a byte each */
-    void (*levels_encode)(
-        const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
-    /* symbols of 1..7 bits, each below 2^bits, to (n*bits + 7)/8 bytes, LSB first */
-    void (*pack)(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out);
-    /* index (v[0] has first_index) and value of all whose magnitude bits are at least threshold_bits <= 2^31; returns
-       how many. n <= CG_CHUNK_; index and value have room for n + CG_SLACK_, which may be scribbled on */
-    size_t (*filter)(
-        const float *v, size_t n, uint32_t threshold_bits, uint32_t first_index, uint32_t *index, float *value);
-    /* index and value of what is selected by chance; returns how many. Room as for filter */
-    size_t (*bernoulli)(
-        const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value);
-    /* adds to *above how many magnitude bits are larger than pivot < 2^31; returns absmax bits */
-    uint32_t (*count_above)(const float *v, size_t n, uint32_t pivot, size_t *above);
-
-    /* Decoding. Any bytes are legal input; finite scales give finite values, but for f16 and bf16. */
-
-    /* the reverse of pack: reads (n*bits + 7)/8 bytes */
-    void (*unpack)(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols);
-    /* symbols of one bucket to values; a symbol above q->max_symbol counts as that */
-    void (*levels_decode)(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal);
-    /* bits to -scale (1) or scale (0) */
-    void (*sign_decode)(const uint8_t *in, size_t n, float scale, float *out, int non_temporal);
-    void (*f16_decode)(const uint8_t *in, size_t n, float *out, int non_temporal);
-    void (*bf16_decode)(const uint8_t *in, size_t n, float *out, int non_temporal);
-    /* the largest magnitude of n 16-bit floats of the wire, as their bits: the finite check of a packet */
-    uint32_t (*absmax16_bits)(const uint8_t *in, size_t n);
-    /* y = beta*y + alpha*x; y is not read if beta is 0, and non_temporal counts only then */
-    void (*axpby)(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal);
-    /* y = from, then from = 0 */
-    void (*move_zero)(float *from, size_t n, float *y, int non_temporal);
-    /* orders non-temporal stores before all later stores of this thread */
-    void (*stream_fence)(void);
-    /* continues *sum over word_count words of 4 bytes */
-    void (*checksum)(cg_checksum_ *sum, const uint8_t *words, size_t word_count);
-
-    /* Transforms and sums. */
-
-    /* randomized Hadamard transform of CG_ROTATE_BLOCK_ values, or its inverse, to v; from may be v. rounds is 1 to 3,
-       flips has 32 words for each */
-    void (*rotate_from)(const float *from, float *v, const uint32_t *flips, int rounds, int inverse);
-    /* orthonormal DCT-II of CG_DCT_BLOCK_ values in place, or its inverse */
-    void (*dct)(float *v, int inverse);
-    /* adds a term (CG_SUM_*) of each value to lanes */
-    void (*lane_sum)(const float *v, size_t n, int term, double *lanes);
-    /* y = beta*y + alpha*x, where one of the products fades, and adds squares of x or y to lanes, by mode
-       (CG_AXPBY_*). x may be y */
-    void (*axpby_fading)(const float *x, size_t n, float alpha, float beta, float *y, int mode, double *lanes);
-
-    /* More formats. */
-
-    /* symbols by g's thresholds; adds centroid[symbol without sign]*|v| to lanes unless NULL (then centroid may be) */
-    void (*bucketize)(
-        const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid, double *lanes);
-    /* symbol: how many of 15 ascending limits are below v*inv_scale; 0 for a NaN */
-    void (*nf4_search)(const float *limit, float inv_scale, const float *v, size_t n, uint8_t *symbols);
-    /* values table[symbol % 16] of 16 floats at any address */
-    void (*table_decode)(const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal);
-    /* v*inv_scale to E4M3 or E5M2, a byte each, to nearest even, at most +-448 or +-57344 */
-    void (*fp8_encode)(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out);
-    void (*fp8_decode)(const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal);
-    /* powers of two: n bytes of exponents, then (n + 7)/8 bytes of signs; returns absmax bits */
-    uint32_t (*natural_encode)(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out);
-    void (*natural_decode)(const uint8_t *in, size_t n, float *out, int non_temporal);
-    /* v*inv_scale to 0 or +-2^-j, as symbols of q->bits bits */
-    void (*dither_encode)(
-        const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
-    /* bits above the low `bits` of a symbol are ignored */
-    void (*dither_decode)(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int non_temporal);
-    /* v*inv_scale, magnitudes up to 1, to the nearest dynamic8 value */
-    void (*dynamic8_encode)(const float *v, size_t n, float inv_scale, uint8_t *symbols);
-    void (*dynamic8_decode)(const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal);
-    /* symbol 2 above tau, 0 below -tau, 1 between and for a NaN; tau >= 0 */
-    void (*strom_encode)(const float *v, size_t n, float tau, uint8_t *symbols);
-    /* bitwise majority of `count` strings of `bytes` bytes: 1 where more than half have 1. count <= 65535 */
-    void (*vote)(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out);
-
-    /* Matrices: m has rows of cols floats, stride floats apart. prefetch: rows*cols floats that are needed next, or
-       NULL; they are not accessed. */
-
-    /* p[a][i] += sum over j of m[i][j]*q[a][j], a < r, in f64; rows of q and p are q_stride and p_stride doubles
-       apart, the values of q are f32's, cols <= CG_TILE_COLS_ */
-    void (*project)(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride,
-        unsigned r, double *p, size_t p_stride, const float *prefetch);
-    /* q[a][j] += sum over i of p[i][a]*m[i][j], a < r, in f32 for CG_TILE_ROWS_ rows at a time, then in f64 */
-    void (*project_t)(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
-        unsigned r, double *q, size_t q_stride, const float *prefetch);
-    /* out[i][j] = sum over a < r of p[i][a]*q[a][j], j < count, in f32 and kept finite; p has r floats per row.
-       non_temporal: every row of out begins at a multiple of 16 bytes */
-    void (*lowrank_tile)(const float *p, const float *q, size_t q_stride, unsigned r, size_t rows, size_t count,
-        float *out, size_t out_stride, int non_temporal);
+    CG_KERNEL_LIST_(CG_KERNEL_MEMBER_)
 } cg_kernels_;
 
 #define CG_PREFETCH_DISTANCE_ 512u /* values (2 KB) from the one that is used to the one that is prefetched */
