@@ -814,7 +814,8 @@ CG_API_ const char *cg_isa_name(cg_isa isa); /* "avx2", for example */
 /* platform: what the implementation asks of the compiler, the C library and the CPU family
 
    Offers   memcpy, memset and memmove, also freestanding; COMPGRAD_ASSERT; CG_BIG_ENDIAN_; which SIMD code is compiled
-            (CG_AVX2_, CG_NEON_, at most one of them); attributes of functions; hints for branches and prefetching
+            (CG_AVX2_ and with it CG_AVX512_, CG_NEON_, CG_WASM_; CG_VECTOR_: any); attributes of functions; hints for
+            branches, loops and prefetching
    Needs    nothing
    Touches  nothing
    Every header may use all of it, as all of base. It refuses to compile where bits would differ: x87 arithmetic, and
@@ -850,16 +851,20 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  define CG_BIG_ENDIAN_ 0
 #endif
 
-#if !defined(COMPGRAD_NO_SIMD) && defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+/* A build has one family of vector code at most. */
+#define CG_AVX2_ 0
+#define CG_AVX512_ 0
+#define CG_NEON_ 0
+#define CG_WASM_ 0
+#if defined(COMPGRAD_NO_SIMD) || !defined(__GNUC__)
+#elif defined(__x86_64__) || defined(__i386__)
+#  undef CG_AVX2_
 #  define CG_AVX2_ 1
-#  define CG_NEON_ 0
-#elif !defined(COMPGRAD_NO_SIMD) && defined(__GNUC__) && defined(__aarch64__) && defined(__ARM_NEON) && !CG_BIG_ENDIAN_
-#  define CG_AVX2_ 0
+#elif defined(__aarch64__) && defined(__ARM_NEON) && !CG_BIG_ENDIAN_
+#  undef CG_NEON_
 #  define CG_NEON_ 1
-#else
-#  define CG_AVX2_ 0
-#  define CG_NEON_ 0
 #endif
+#define CG_VECTOR_ (CG_AVX2_ || CG_NEON_ || CG_WASM_)
 
 #if defined(__GNUC__) || defined(__clang__)
 #  define CG_INLINE_ static inline __attribute__((always_inline, unused))
@@ -867,6 +872,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  define CG_OFFERED_ static __attribute__((unused))    /* for other headers: a build without them never calls it */
 #  define CG_LIKELY_(c) __builtin_expect(!!(c), 1)
 #  define CG_PREFETCH_(p) __builtin_prefetch(p)
+#  define CG_PREFETCH_L2_(p) __builtin_prefetch(p, 0, 2)
 #  define CG_PREFETCH_WRITE_(p) __builtin_prefetch(p, 1)
 #else
 #  define CG_INLINE_ static inline
@@ -874,7 +880,17 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  define CG_OFFERED_ static
 #  define CG_LIKELY_(c) (c)
 #  define CG_PREFETCH_(p) ((void)(p))
+#  define CG_PREFETCH_L2_(p) ((void)(p))
 #  define CG_PREFETCH_WRITE_(p) ((void)(p))
+#endif
+
+/* Before a loop of at most eight steps: gcc -O2 would keep the loop, and arrays of vectors in memory. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
+#  define CG_UNROLL_ _Pragma("GCC unroll 8")
+#elif defined(__clang__)
+#  define CG_UNROLL_ _Pragma("clang loop unroll(full)")
+#else
+#  define CG_UNROLL_
 #endif
 
 /* src/core/base/fp_begin.h */
@@ -911,12 +927,17 @@ void *memmove(void *to, const void *from, size_t bytes);
 #if CG_NEON_
 #  include <arm_neon.h>
 #endif
+#if CG_WASM_
+#  include <wasm_simd128.h>
+#endif
 
 #define CG_CHUNK_ 2048u        /* values that are worked on while they stay in L1 */
 #define CG_BLOCK_ 65536u       /* values per block: the granularity of random keys, of summation order and of threads */
 #define CG_ROTATE_BLOCK_ 1024u /* values that are rotated together */
 #define CG_DCT_BLOCK_ 64u      /* values of one DCT */
-#define CG_WAVE_ 64u           /* blocks whose partial results are held at once */
+#define CG_SKETCH_LINE_ 256u   /* values that a sketch hashes together */
+#define CG_SKETCH_MAX_ROWS_ 15
+#define CG_WAVE_ 64u             /* blocks whose partial results are held at once */
 #define CG_INF_BITS_ 0x7f800000u /* magnitude bits of Inf; those of a NaN are larger */
 #define CG_ABS_MASK_ 0x7fffffffu
 #define CG_SIGN_BIT_ 0x80000000u
@@ -963,6 +984,9 @@ CG_INLINE_ float cg_as_float_(uint32_t u) {
     memcpy(&f, &u, 4);
     return f;
 }
+
+/* v with its sign flipped if sign is CG_SIGN_BIT_, not if it is 0. */
+CG_INLINE_ float cg_xor_sign_(float v, uint32_t sign) { return cg_as_float_(cg_as_bits_(v) ^ sign); }
 
 /* Value i of an array of floats of the machine's byte order, which may lie at any address: the caller's vectors are
    never accessed as float lvalues. */
@@ -1265,7 +1289,7 @@ CG_INLINE_ void cg_fenv_leave_thread_(cg_fenv_ env) { (void)env; }
    Offers   shared and per-rank keys of a tag, keys of blocks, 32 hash bits per counter, rounding noise, PermK's draw
    Needs    base
    Touches  nothing but its arguments
-   Other headers may use: cg_block_key_, cg_hash32_, cg_key_, cg_shared_key_
+   Other headers may use: cg_block_key_, cg_shared_key_
    There is no generator state: any thread and any ISA can make the number of any position by itself. */
 
 /* The key of a tag that all ranks agree on (rank is left out): samples, rotations, permutations. */
@@ -1292,7 +1316,7 @@ CG_INLINE_ cg_key_ cg_block_key_(uint64_t key, uint64_t block) {
     k.b = (uint32_t)(s >> 32);
     return k;
 }
-/* 32 uniform bits; for one key a bijection of the counter. SIMD twins: cg_hash8_avx2_, cg_hash4_neon_. */
+/* 32 uniform bits; for one key a bijection of the counter. cg_vu_hash_ makes eight at once. */
 CG_INLINE_ uint32_t cg_hash32_(cg_key_ key, uint32_t counter) {
     uint32_t h = counter ^ key.a;
     h = (h ^ h >> 16) * 0x7FEB352Du;
@@ -1315,16 +1339,17 @@ CG_INLINE_ uint64_t cg_permk_index_(uint64_t key, uint64_t group, uint32_t group
 }
 
 /* src/core/kernels/table.h */
-/* table: the kernels' contracts, the structs they take, and vector helpers that several kernel rooms use
+/* table: the kernels' contracts, and the structs they take
 
    Offers   cg_kernels_, the table of all kernels of one ISA; cg_checksum_, cg_levels_, cg_bucketizer_, cg_dither_,
-            cg_bernoulli_; loads, stores, packing and prefetching for AVX2 and NEON
+            cg_bernoulli_, cg_index_bits_, cg_line_target_
    Needs    base, random
    Touches  nothing but its arguments
-   Other headers may use: CG_AVX2_INLINE_, CG_TARGET_AVX2_, cg_checksum_, cg_kernels_, cg_load8_avx2_, cg_mul8_avx2_,
-   cg_store_avx2_, kernels->absmax_bits, kernels->axpby, kernels->checksum
-   The scalar kernel is the specification; the AVX2 and NEON versions below it return the same bits, but for the sign
-   and payload of a NaN. Kernels run between cg_fenv_enter_ and cg_fenv_leave_. */
+   Other headers may use: cg_checksum_, cg_kernels_, cg_line_target_, kernels->absmax_bits, kernels->axpby,
+   kernels->checksum, kernels->line_add, kernels->line_estimate, kernels->line_project
+   A kernel cg_..._scalar_ is the specification; cg_..._simd_ below it is written once over the vector layer, is
+   compiled for every ISA of the build (dispatch), and returns the same bits, but for the sign and payload of a NaN.
+   Kernels run between cg_fenv_enter_ and cg_fenv_leave_. */
 
 /* Fletcher's checksum over consecutive little-endian u32 words, modulo 2^64. Checksums of neighbouring runs can be
    joined, see cg_checksum_concat_. */
@@ -1372,6 +1397,26 @@ typedef struct cg_bernoulli_ {
     float prescale;      /* a power of two that keeps inv_threshold finite */
     float inv_threshold; /* 1/(threshold*prescale) */
 } cg_bernoulli_;
+
+/* Reads an index section of Elias-Fano code or a bitmap. */
+typedef struct cg_index_bits_ {
+    const uint8_t *low_part;  /* Elias-Fano: where the low parts begin; they end where the high bits begin */
+    const uint8_t *next_high; /* next unread word of the high bits, or of the bitmap */
+    const uint8_t *end;       /* of the section */
+    uint64_t word;            /* unread bits of the current 64-bit word */
+    uint64_t bit_base;        /* the number of its first bit; 2^64 - 64 before the first word */
+    uint64_t read_count;      /* indices read */
+    unsigned low_bits;        /* Elias-Fano: bits of a low part */
+    int bitmap;               /* else Elias-Fano */
+} cg_index_bits_;
+
+/* Where a row of a sketch takes a line. */
+typedef struct cg_line_target_ {
+    float *cells;          /* the first of CG_SKETCH_LINE_ */
+    uint32_t xor_mask;     /* 8 bits, XORed to the offset in the line */
+    cg_key_ sign_key;      /* of the line's signs, and of its weights in groups */
+    const float *prefetch; /* as many cells that will be needed next, or these */
+} cg_line_target_;
 
 /* All kernels, as X(type of the result, name, parameters, arguments). The table, its values for each ISA and the test
    of every kernel are made of this one list. Common to them:
@@ -1496,7 +1541,29 @@ typedef struct cg_bernoulli_ {
        non_temporal: every row of out begins at a multiple of 16 bytes */                                             \
   X(void, lowrank_tile, (const float *p, const float *q, size_t q_stride, unsigned r, size_t rows, size_t count,      \
       float *out, size_t out_stride, int non_temporal), (p, q, q_stride, r, rows, count, out, out_stride,             \
-      non_temporal))
+      non_temporal))                                                                                                  \
+  /* Floats taken apart for entropy coding: values of 4 (f32) or 2 (bf16) bytes on the wire. */                       \
+  /* the exponents, a byte each */                                                                                    \
+  X(void, exponents, (unsigned width, const uint8_t *in, size_t n, uint8_t *exponents), (width, in, n, exponents))    \
+  /* the rest of each value, width - 1 bytes */                                                                       \
+  X(void, sign_mantissas, (unsigned width, const uint8_t *in, size_t n, uint8_t *sign_mantissas),                     \
+      (width, in, n, sign_mantissas))                                                                                 \
+  /* both together again */                                                                                           \
+  X(void, floats_join, (unsigned width, const uint8_t *exponents, const uint8_t *sign_mantissas, size_t n,            \
+      uint8_t *out), (width, exponents, sign_mantissas, n, out))                                                      \
+  /* Index sets. Any bytes are legal. */                                                                              \
+  /* up to `count` more indices; returns how many, fewer only where the bits run out */                               \
+  X(size_t, index_get, (cg_index_bits_ *r, uint64_t *index, size_t count), (r, index, count))                         \
+  /* whether r, which has not read yet, holds k ascending indices below universe, and no more; *next: the last + 1 */ \
+  X(int, index_check, (cg_index_bits_ *r, uint64_t k, uint64_t universe, uint64_t *next), (r, k, universe, next))     \
+  /* Sketches: many values of a line, at most CG_SKETCH_LINE_; p: the targets of the line, one per row. */            \
+  /* adds weight times the line to its cells in all rows */                                                           \
+  X(void, line_add, (const cg_line_target_ *p, int rows, const float *x, size_t many, float weight),                  \
+      (p, rows, x, many, weight))                                                                                     \
+  /* the line's part of the sum of its groups in one row */                                                           \
+  X(float, line_project, (const cg_line_target_ *p, const float *x, size_t many, float weight), (p, x, many, weight)) \
+  /* estimates of the first `many` coordinates of the line; rows <= CG_SKETCH_MAX_ROWS_ */                            \
+  X(void, line_estimate, (const cg_line_target_ *p, int rows, size_t many, float *out), (p, rows, many, out))
 /* clang-format on */
 #define CG_KERNEL_MEMBER_(result, name, parameters, arguments) result(*name) parameters;
 typedef struct cg_kernels_ {
@@ -1504,116 +1571,803 @@ typedef struct cg_kernels_ {
     CG_KERNEL_LIST_(CG_KERNEL_MEMBER_)
 } cg_kernels_;
 
-#define CG_PREFETCH_DISTANCE_ 512u /* values (2 KB) from the one that is used to the one that is prefetched */
+/* src/core/kernels/lanes.h */
+/* lanes: vectors of eight lanes, and the operations that work on each lane alone
+
+   Offers   cg_vf_ (eight f32), cg_vu_ (eight u32, or 32 bytes), cg_vd_ (four f64), cg_vq_ (four u64); arithmetic,
+            comparisons and shifts of them; CG_VECTOR_FN_, which every function of vectors begins with
+   Needs    base
+   Touches  nothing but its arguments
+   The vector layer is this room, one room per ISA (avx2, neon, wasm) and vectors. A vector is one part of 32 bytes, or
+   two of 16 where registers are that short. What all ISAs can say by an operator of the compiler stands here; it also
+   keeps the floating-point flags of fp_begin, which intrinsics lose if the includer has read their header before.
+   Comparisons give all ones where they hold, else 0. */
+
+#if CG_VECTOR_
+#  if CG_AVX2_
+#    define CG_PART_BYTES_ 32
+#    define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
+#    define CG_VECTOR_FN_ static inline __attribute__((always_inline, unused)) CG_TARGET_AVX2_
+#  else
+#    define CG_PART_BYTES_ 16
+#    define CG_VECTOR_FN_ static inline __attribute__((always_inline, unused))
+#  endif
+typedef float cg_pf_ __attribute__((vector_size(CG_PART_BYTES_)));
+typedef double cg_pd_ __attribute__((vector_size(CG_PART_BYTES_)));
+typedef int32_t cg_pi_ __attribute__((vector_size(CG_PART_BYTES_)));
+typedef uint8_t cg_pb_ __attribute__((vector_size(CG_PART_BYTES_)));
+typedef uint16_t cg_ph_ __attribute__((vector_size(CG_PART_BYTES_)));
+typedef uint32_t cg_pu_ __attribute__((vector_size(CG_PART_BYTES_)));
+typedef uint64_t cg_pq_ __attribute__((vector_size(CG_PART_BYTES_)));
+
+/* CG_EACH1_ and so on: a function of vectors by the expression of its result's part in parts x and y of the arguments.
+   r, a and b are the types' letters (f, d, u or q); CG_EACHN_ has a number n beside x. */
+#  if CG_PART_BYTES_ == 32
+typedef cg_pf_ cg_vf_;
+typedef cg_pd_ cg_vd_;
+typedef cg_pu_ cg_vu_;
+typedef cg_pq_ cg_vq_;
+#    define CG_EACH1_(r, name, a, expression) \
+      CG_VECTOR_FN_ cg_p##r##_ name(cg_p##a##_ x) { return (cg_p##r##_)(expression); }
+#    define CG_EACHN_(r, name, a, expression) \
+      CG_VECTOR_FN_ cg_p##r##_ name(cg_p##a##_ x, unsigned n) { return (cg_p##r##_)(expression); }
+#    define CG_EACH2_(r, name, a, b, expression) \
+      CG_VECTOR_FN_ cg_p##r##_ name(cg_p##a##_ x, cg_p##b##_ y) { return (cg_p##r##_)(expression); }
+#  else
+typedef struct cg_vf_ {
+    cg_pf_ a, b;
+} cg_vf_;
+typedef struct cg_vd_ {
+    cg_pd_ a, b;
+} cg_vd_;
+typedef struct cg_vu_ {
+    cg_pu_ a, b;
+} cg_vu_;
+typedef struct cg_vq_ {
+    cg_pq_ a, b;
+} cg_vq_;
+#    define CG_EACH1_(r, name, a_, expression)                                                 \
+      CG_VECTOR_FN_ cg_p##r##_ name##part_(cg_p##a_##_ x) { return (cg_p##r##_)(expression); } \
+      CG_VECTOR_FN_ cg_v##r##_ name(cg_v##a_##_ x) {                                           \
+        cg_v##r##_ v;                                                                          \
+        v.a = name##part_(x.a);                                                                \
+        v.b = name##part_(x.b);                                                                \
+        return v;                                                                              \
+      }
+#    define CG_EACHN_(r, name, a_, expression)                                                             \
+      CG_VECTOR_FN_ cg_p##r##_ name##part_(cg_p##a_##_ x, unsigned n) { return (cg_p##r##_)(expression); } \
+      CG_VECTOR_FN_ cg_v##r##_ name(cg_v##a_##_ x, unsigned n) {                                           \
+        cg_v##r##_ v;                                                                                      \
+        v.a = name##part_(x.a, n);                                                                         \
+        v.b = name##part_(x.b, n);                                                                         \
+        return v;                                                                                          \
+      }
+#    define CG_EACH2_(r, name, a_, b_, expression)                                                            \
+      CG_VECTOR_FN_ cg_p##r##_ name##part_(cg_p##a_##_ x, cg_p##b_##_ y) { return (cg_p##r##_)(expression); } \
+      CG_VECTOR_FN_ cg_v##r##_ name(cg_v##a_##_ x, cg_v##b_##_ y) {                                           \
+        cg_v##r##_ v;                                                                                         \
+        v.a = name##part_(x.a, y.a);                                                                          \
+        v.b = name##part_(x.b, y.b);                                                                          \
+        return v;                                                                                             \
+      }
+#  endif
+
+CG_EACH1_(f, cg_vf_of_, u, x) /* the same bits */
+CG_EACH1_(u, cg_vu_of_, f, x)
+CG_EACH2_(u, cg_vu_and_, u, u, x &y)
+CG_EACH2_(u, cg_vu_or_, u, u, x | y)
+CG_EACH2_(u, cg_vu_xor_, u, u, x ^ y)
+CG_EACH2_(u, cg_vu_andnot_, u, u, ~x &y)
+CG_EACH2_(u, cg_vu_add_, u, u, x + y)
+CG_EACH2_(u, cg_vu_sub_, u, u, x - y)
+CG_EACH2_(u, cg_vu_mul_, u, u, x *y)
+CG_EACH2_(u, cg_vu_gt_, u, u, (cg_pi_)x > (cg_pi_)y) /* as signed */
+CG_EACHN_(u, cg_vu_shl_, u, x << n)
+CG_EACHN_(u, cg_vu_shr_, u, x >> n)
+CG_EACHN_(u, cg_vu_sar_, u, (cg_pi_)x >> (int)n)
+CG_EACHN_(u, cg_vu_shl16_, u, (cg_ph_)x << (uint16_t)n) /* of u16 */
+CG_EACHN_(u, cg_vu_shr16_, u, (cg_ph_)x >> (uint16_t)n)
+CG_EACH2_(u, cg_vb_add_, u, u, (cg_pb_)x + (cg_pb_)y) /* of bytes */
+CG_EACH2_(u, cg_vb_sub_, u, u, (cg_pb_)x - (cg_pb_)y)
+CG_EACH1_(u, cg_vb_is_zero_, u, (cg_pb_)x == (cg_pb_)(x ^ x))
+CG_EACH2_(q, cg_vq_add_, q, q, x + y)
+
+/* A product that is never fused with a sum. clang takes AVX-512 to have the instruction, so the kernels that are also
+   compiled for that are in need of it even where the includer's flags are not. */
+CG_VECTOR_FN_ cg_pf_ cg_pf_mul_(cg_pf_ x, cg_pf_ y) {
+    cg_pf_ p = x * y;
+#  if CG_AVX512_ && defined(__clang__)
+    __asm__("" : "+x"(p));
+#  else
+    CG_NO_FMA_(p);
+#  endif
+    return p;
+}
+CG_EACH2_(f, cg_vf_mul_, f, f, cg_pf_mul_(x, y))
+CG_EACH2_(f, cg_vf_add_, f, f, x + y)
+CG_EACH2_(f, cg_vf_sub_, f, f, x - y)
+CG_EACH2_(u, cg_vf_gt_, f, f, x > y)
+/* Products in f64 are exact here, of two f32: fused or not, the sum is the same. */
+CG_EACH2_(d, cg_vd_add_, d, d, x + y)
+CG_EACH2_(d, cg_vd_mul_, d, d, x *y)
+#  define CG_ZERO_D_ ((cg_pd_)((cg_pq_)x ^ (cg_pq_)x))
+CG_EACH1_(d, cg_vd_abs_, d, (cg_pq_)x << 1 >> 1)
+CG_EACH1_(d, cg_vd_negative_, d, (cg_pq_)x &(cg_pq_)(x < CG_ZERO_D_)) /* x where it is below 0, else +0 */
+CG_EACH1_(d, cg_vd_nonnegative_, d, (cg_pq_)x &(cg_pq_)(x >= CG_ZERO_D_))
+#endif
+
+/* src/core/kernels/avx2.h */
+/* avx2: the operations of the vector layer for AVX2
+
+   Offers   loads, stores, conversions, permutations and the like of cg_vf_, cg_vu_ and cg_vd_, as neon and wasm do
+   Needs    base, lanes
+   Touches  nothing but its arguments */
+
 #if CG_AVX2_
-/* A kernel that ends in a call of the scalar one for the rest has its own _mm256_zeroupper() before: gcc leaves it out
-   before a tail call. */
-#  define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
-#  define CG_AVX2_INLINE_ static inline __attribute__((always_inline, unused, target("avx2,f16c,popcnt,bmi,bmi2")))
-CG_AVX2_INLINE_ __m256i cg_load8_avx2_(const float *v, size_t i) {
-    return _mm256_loadu_si256((const __m256i *)(const void *)((const uint8_t *)v + 4 * i));
+#  define CG_M_(x) ((__m256i)(x))
+CG_VECTOR_FN_ cg_vf_ cg_vf_set_(float f) { return (cg_vf_)_mm256_set1_ps(f); }
+CG_VECTOR_FN_ cg_vu_ cg_vu_set_(uint32_t u) { return (cg_vu_)_mm256_set1_epi32((int)u); }
+CG_VECTOR_FN_ cg_vu_ cg_vb_set_(unsigned byte) { return (cg_vu_)_mm256_set1_epi8((char)byte); }
+CG_VECTOR_FN_ cg_vd_ cg_vd_zero_(void) { return (cg_vd_)_mm256_setzero_pd(); }
+CG_VECTOR_FN_ cg_vf_ cg_vf_make_(float a, float b, float c, float d, float e, float f, float g, float h) {
+    return (cg_vf_)_mm256_setr_ps(a, b, c, d, e, f, g, h);
 }
-CG_AVX2_INLINE_ __m256i cg_load_bytes_avx2_(const uint8_t *p) {
-    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+CG_VECTOR_FN_ cg_vu_ cg_vu_load_(const void *p) { return (cg_vu_)_mm256_loadu_si256((const __m256i *)p); }
+CG_VECTOR_FN_ void cg_vu_store_(void *p, cg_vu_ x) { _mm256_storeu_si256((__m256i *)p, CG_M_(x)); }
+CG_VECTOR_FN_ cg_vd_ cg_vd_load_(const double *p) { return (cg_vd_)_mm256_loadu_pd(p); }
+CG_VECTOR_FN_ void cg_vd_store_(double *p, cg_vd_ x) { _mm256_storeu_pd(p, (__m256d)x); }
+CG_VECTOR_FN_ __m128i cg_load16_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+CG_VECTOR_FN_ void cg_store16_(void *p, __m128i x) { _mm_storeu_si128((__m128i *)p, x); }
+CG_VECTOR_FN_ __m256i cg_load2x16_(const void *p, const void *q) {
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(cg_load16_(p)), cg_load16_(q), 1);
 }
-CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
-CG_AVX2_INLINE_ __m256 cg_load8_ps_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
-CG_AVX2_INLINE_ void cg_store_avx2_(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
-CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) {
-    cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f));
+/* Eight values to y + i, non-temporal stores by 16 bytes: that is what malloc aligns to. i % 4 == 0 then. */
+CG_VECTOR_FN_ void cg_vf_stream_(float *y, size_t i, cg_vf_ x, int non_temporal) {
+    if (non_temporal) {
+        _mm_stream_si128((__m128i *)(void *)(y + i), _mm256_castsi256_si128(CG_M_(x)));
+        _mm_stream_si128((__m128i *)(void *)(y + i + 4), _mm256_extracti128_si256(CG_M_(x), 1));
+    } else {
+        cg_vu_store_(cg_at_mut_(y, i), (cg_vu_)x);
+    }
 }
-CG_AVX2_INLINE_ __m256i cg_abs_avx2_(__m256i v) { return _mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff)); }
-/* the largest of eight u32 */
-CG_AVX2_INLINE_ uint32_t cg_hmax_u32_avx2_(__m256i t) {
-    __m128i m = _mm_max_epu32(_mm256_castsi256_si128(t), _mm256_extracti128_si256(t, 1));
+CG_VECTOR_FN_ void cg_stream_end_(void) { _mm_sfence(); }
+/* After the last operation of a kernel: gcc leaves the instruction out before a tail call. */
+CG_VECTOR_FN_ void cg_vector_end_(void) { _mm256_zeroupper(); }
+
+CG_EACH2_(u, cg_vu_max_, u, u, _mm256_max_epu32(CG_M_(x), CG_M_(y)))
+CG_EACH2_(u, cg_vu_min_, u, u, _mm256_min_epu32(CG_M_(x), CG_M_(y)))
+CG_EACH2_(u, cg_vu_max16_, u, u, _mm256_max_epu16(CG_M_(x), CG_M_(y)))
+CG_EACH2_(u, cg_vb_min_, u, u, _mm256_min_epu8(CG_M_(x), CG_M_(y)))
+CG_EACH2_(u, cg_vb_sub_sat_, u, u, _mm256_subs_epu8(CG_M_(x), CG_M_(y)))
+CG_EACH2_(f, cg_vf_min_, f, f, _mm256_min_ps((__m256)x, (__m256)y)) /* x < y ? x : y */
+CG_EACH2_(f, cg_vf_max_, f, f, _mm256_max_ps((__m256)x, (__m256)y)) /* x > y ? x : y */
+CG_EACH1_(f, cg_vf_int_, u, _mm256_cvtepi32_ps(CG_M_(x)))
+/* To the nearest even integer; what is above 1024 may become that: the instruction gives the smallest integer for what
+   is too large. */
+CG_EACH1_(u, cg_vu_round_, f, _mm256_cvtps_epi32(_mm256_min_ps((__m256)x, _mm256_set1_ps(1024.0f))))
+CG_EACH1_(u, cg_vu_trunc_, f, _mm256_cvttps_epi32((__m256)x))
+CG_VECTOR_FN_ cg_vf_ cg_vf_finite_(cg_vf_ x) { /* Inf becomes the largest finite value */
+    return cg_vf_max_(cg_vf_min_(x, cg_vf_set_(CG_FLT_MAX_)), cg_vf_set_(-CG_FLT_MAX_));
+}
+CG_VECTOR_FN_ uint32_t cg_vu_hmax_(cg_vu_ x) { /* the largest of eight */
+    __m128i m = _mm_max_epu32(_mm256_castsi256_si128(CG_M_(x)), _mm256_extracti128_si256(CG_M_(x), 1));
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0x4e));
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1));
     return (uint32_t)_mm_cvtsi128_si32(m);
 }
-/* Eight values to y + i, non-temporal stores by 16 bytes: that is what malloc aligns to. i % 4 == 0 then. */
-CG_AVX2_INLINE_ void cg_store_stream_avx2_(float *y, size_t i, __m256i v, int non_temporal) {
-    if (non_temporal) {
-        _mm_stream_si128((__m128i *)(void *)(y + i), _mm256_castsi256_si128(v));
-        _mm_stream_si128((__m128i *)(void *)(y + i + 4), _mm256_extracti128_si256(v, 1));
-    } else {
-        cg_store_avx2_(cg_at_mut_(y, i), v);
-    }
-}
-/* A product that is never fused with a sum. */
-CG_AVX2_INLINE_ __m256 cg_mul8_avx2_(__m256 a, __m256 b) {
-    __m256 p = _mm256_mul_ps(a, b);
-    CG_NO_FMA_(p);
-    return p;
-}
-/* Called for each 32 values of a chunk: prefetches two cache lines that follow, so that memory stays busy while the
-   chunk is packed and summed. */
-CG_AVX2_INLINE_ void cg_prefetch_ahead_avx2_(const float *v, size_t i) {
-    CG_PREFETCH_(cg_at_(v, i + 1536));
-    CG_PREFETCH_(cg_at_(v, i + 1552));
-}
-/* Four vectors of eight i32 to 32 bytes, saturated to 0..255 or to -128..127. The pack instructions work on halves of
-   16 bytes: the bytes come in the order 0..3 of a, b, c, d, then 4..7 of each, until cg_pack_order_avx2_. */
-CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-}
-CG_AVX2_INLINE_ __m256i cg_narrow_signed_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-}
-CG_AVX2_INLINE_ __m256i cg_pack_order_avx2_(__m256i bytes) {
-    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-}
-/* Signs of four vectors of floats as the top bits of bytes, the other bits 0; before cg_pack_order_avx2_. Signed
-   saturation keeps the sign. */
-CG_AVX2_INLINE_ __m256i cg_sign_bytes_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_and_si256(cg_narrow_signed_avx2_(a, b, c, d), _mm256_set1_epi8(-128));
-}
-/* the 16-bit halves of each u32 swapped */
-CG_AVX2_INLINE_ __m256i cg_swap_halves_avx2_(__m256i h) {
-    return _mm256_shuffle_epi8(h,
+CG_VECTOR_FN_ int cg_vu_any_(cg_vu_ x) { return !_mm256_testz_si256(CG_M_(x), CG_M_(x)); } /* some bit is 1 */
+CG_VECTOR_FN_ cg_vu_ cg_vu_swap_halves_(cg_vu_ x) { /* the 16-bit halves of each u32 */
+    return (cg_vu_)_mm256_shuffle_epi8(CG_M_(x),
         _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14,
             15, 12, 13));
 }
+/* The sign bit in lane i where bit from + i of each lane of w is 1, else 0. */
+CG_VECTOR_FN_ cg_vu_ cg_vu_signs_(cg_vu_ w, int from) {
+    const __m256i up = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+    return (cg_vu_)_mm256_sllv_epi32(CG_M_(w), _mm256_sub_epi32(up, _mm256_set1_epi32(from))) & CG_SIGN_BIT_;
+}
+
+/* Four vectors of i32 to 32 bytes. The pack instructions work on halves of 16 bytes: until cg_vb_put_ or cg_vb_mask_
+   the bytes are in the order 0..3 of a, b, c, d, then 4..7 of each. */
+CG_VECTOR_FN_ __m256i cg_packs_(cg_vu_ a, cg_vu_ b) { return _mm256_packs_epi32(CG_M_(a), CG_M_(b)); }
+/* saturated to i16, plus a number, saturated to 0..255 */
+CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_add_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d, int plus) {
+    const __m256i p = _mm256_set1_epi16((short)plus);
+    return (cg_vu_)_mm256_packus_epi16(_mm256_add_epi16(cg_packs_(a, b), p), _mm256_add_epi16(cg_packs_(c, d), p));
+}
+/* of 0..255 */
+CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
+    return (cg_vu_)_mm256_packus_epi16(cg_packs_(a, b), cg_packs_(c, d));
+}
+/* of -128..127 */
+CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_signed_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
+    return (cg_vu_)_mm256_packs_epi16(cg_packs_(a, b), cg_packs_(c, d));
+}
+/* the top bits as top bits of bytes, the other bits 0: saturation keeps the sign */
+CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_tops_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
+    return cg_vb_narrow_signed_(a, b, c, d) & 0x80808080u;
+}
+CG_VECTOR_FN_ __m256i cg_pack_order_(cg_vu_ bytes) {
+    return _mm256_permutevar8x32_epi32(CG_M_(bytes), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+CG_VECTOR_FN_ void cg_vb_put_(uint8_t *p, cg_vu_ bytes) { cg_vu_store_(p, (cg_vu_)cg_pack_order_(bytes)); }
+/* the top bit of each byte, the first lowest; cg_vb_mask_in_order_: of bytes as they were loaded */
+CG_VECTOR_FN_ uint32_t cg_vb_mask_(cg_vu_ bytes) { return (uint32_t)_mm256_movemask_epi8(cg_pack_order_(bytes)); }
+CG_VECTOR_FN_ uint32_t cg_vb_mask_in_order_(cg_vu_ bytes) { return (uint32_t)_mm256_movemask_epi8(CG_M_(bytes)); }
+/* The low 16 bits of each, 16 of them to p; values below 2^16. cg_vb_put16_: 32 u16 below 256 as bytes. */
+CG_VECTOR_FN_ void cg_vu_put16_(uint8_t *p, cg_vu_ a, cg_vu_ b) {
+    cg_vu_store_(p, (cg_vu_)_mm256_permute4x64_epi64(_mm256_packus_epi32(CG_M_(a), CG_M_(b)), 0xd8));
+}
+CG_VECTOR_FN_ void cg_vb_put16_(uint8_t *p, cg_vu_ a, cg_vu_ b) {
+    cg_vu_store_(p, (cg_vu_)_mm256_permute4x64_epi64(_mm256_packus_epi16(CG_M_(a), CG_M_(b)), 0xd8));
+}
+/* Eight bytes, or eight u16, as u32; 16 bytes as u16. */
+CG_VECTOR_FN_ cg_vu_ cg_vu_bytes_(const uint8_t *p) {
+    return (cg_vu_)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+CG_VECTOR_FN_ cg_vu_ cg_vu_u16_(const uint8_t *p) { return (cg_vu_)_mm256_cvtepu16_epi32(cg_load16_(p)); }
+CG_VECTOR_FN_ cg_vu_ cg_vu_bytes16_(const uint8_t *p) { return (cg_vu_)_mm256_cvtepu8_epi16(cg_load16_(p)); }
+/* Eight u32 from 3 bytes each, and their low 3 bytes. Both access 28 bytes; the top bytes of what is loaded are 0. */
+CG_VECTOR_FN_ cg_vu_ cg_vu_load24_(const uint8_t *p) {
+    const __m128i spread = _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
+    return (cg_vu_)_mm256_shuffle_epi8(cg_load2x16_(p, p + 12), _mm256_broadcastsi128_si256(spread));
+}
+CG_VECTOR_FN_ void cg_vu_store24_(uint8_t *p, cg_vu_ x) {
+    const __m128i squeeze = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
+    const __m256i w = _mm256_shuffle_epi8(CG_M_(x), _mm256_broadcastsi128_si256(squeeze));
+    cg_store16_(p, _mm256_castsi256_si128(w));
+    cg_store16_(p + 12, _mm256_extracti128_si256(w, 1));
+}
+/* Eight f16, to nearest even; what is too large becomes Inf. */
+CG_VECTOR_FN_ cg_vf_ cg_vf_f16_(const uint8_t *p) { return (cg_vf_)_mm256_cvtph_ps(cg_load16_(p)); }
+CG_VECTOR_FN_ void cg_vf_put_f16_(uint8_t *p, cg_vf_ x) { cg_store16_(p, _mm256_cvtps_ph((__m256)x, 0)); }
+/* Four f64: of four floats at v + i, of the first four lanes, of the last. */
+CG_VECTOR_FN_ cg_vd_ cg_vd_floats_(const float *v, size_t i) {
+    return (cg_vd_)_mm256_cvtps_pd(_mm_castsi128_ps(cg_load16_(cg_at_(v, i))));
+}
+CG_VECTOR_FN_ cg_vd_ cg_vd_low_(cg_vf_ x) { return (cg_vd_)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)x)); }
+CG_VECTOR_FN_ cg_vd_ cg_vd_high_(cg_vf_ x) { return (cg_vd_)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)x, 1)); }
+
+/* table[index] of a table of 4 (in both halves), 8 or 16 (low, high); higher bits of the index are ignored. */
+CG_VECTOR_FN_ cg_vf_ cg_vf_lookup4_(cg_vf_ table, cg_vu_ index) {
+    return (cg_vf_)_mm256_permutevar_ps((__m256)table, CG_M_(index));
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_lookup8_(cg_vf_ table, cg_vu_ index) {
+    return (cg_vf_)_mm256_permutevar8x32_ps((__m256)table, CG_M_(index));
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_lookup16_(cg_vf_ low, cg_vf_ high, cg_vu_ index) {
+    return (cg_vf_)_mm256_blendv_ps((__m256)cg_vf_lookup8_(low, index), (__m256)cg_vf_lookup8_(high, index),
+        _mm256_castsi256_ps(_mm256_slli_epi32(CG_M_(index), 28)));
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_reverse_(cg_vf_ x) {
+    return (cg_vf_)_mm256_permutevar8x32_ps((__m256)x, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_next_(cg_vf_ x, cg_vf_ next) { /* lanes 1..7 of x, then lane 0 of next */
+    return (cg_vf_)_mm256_permutevar8x32_ps(
+        _mm256_blend_ps((__m256)x, (__m256)next, 1), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0));
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_prev_(cg_vf_ x, cg_vf_ last) { /* lane 7 of last, then lanes 0..6 of x */
+    return (cg_vf_)_mm256_permutevar8x32_ps(
+        _mm256_blend_ps((__m256)x, (__m256)last, 128), _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
+}
+/* a[0], b[0], a[1], ... to x and y; then the reverse */
+CG_VECTOR_FN_ void cg_vf_interleave_(cg_vf_ a, cg_vf_ b, cg_vf_ *x, cg_vf_ *y) {
+    const __m256 low = _mm256_unpacklo_ps((__m256)a, (__m256)b), high = _mm256_unpackhi_ps((__m256)a, (__m256)b);
+    *x = (cg_vf_)_mm256_permute2f128_ps(low, high, 0x20);
+    *y = (cg_vf_)_mm256_permute2f128_ps(low, high, 0x31);
+}
+CG_VECTOR_FN_ void cg_vf_deinterleave_(cg_vf_ x, cg_vf_ y, cg_vf_ *a, cg_vf_ *b) {
+    const __m256 even = _mm256_shuffle_ps((__m256)x, (__m256)y, 0x88),
+                 odd = _mm256_shuffle_ps((__m256)x, (__m256)y, 0xdd);
+    *a = (cg_vf_)_mm256_permute4x64_pd(_mm256_castps_pd(even), 0xd8);
+    *b = (cg_vf_)_mm256_permute4x64_pd(_mm256_castps_pd(odd), 0xd8);
+}
+/* *s becomes the sum of three bits; returns the carry. */
+CG_VECTOR_FN_ cg_vu_ cg_vu_full_adder_(cg_vu_ *s, cg_vu_ a, cg_vu_ b) {
+    const cg_vu_ x = *s ^ a, carry = (*s & a) | (x & b);
+    *s = x ^ b;
+    return carry;
+}
+/* Adds eight u32 to the u64 lanes of s[2]; lane j gets word CG_WORD_OF_LANE_(j). */
+#  define CG_WORD_OF_LANE_(j) ((j) < 4 ? 2 * (j) : 2 * ((j)-4) + 1)
+CG_VECTOR_FN_ void cg_vq_add_words_(cg_vq_ *s, const uint8_t *words) {
+    const cg_vq_ w = (cg_vq_)cg_vu_load_(words);
+    s[0] += w & 0xffffffffu;
+    s[1] += w >> 32;
+}
+
+/* Signs for the Hadamard transform. Row b holds the sign masks of the four bits of b twice, and then their opposites: a
+   vector of eight from 0 on has the signs twice, one from 4 on the signs and their opposites. A load and one xor are
+   cheaper than three shifts and shuffles, which compete with the additions. */
+#  define CG_FLIP_ROW_(a, b, c, d) \
+    { a, b, c, d, a, b, c, d, a ^ CG_SIGN_BIT_, b ^ CG_SIGN_BIT_, c ^ CG_SIGN_BIT_, d ^ CG_SIGN_BIT_, 0, 0, 0, 0 }
+#  define CG_FLIP_ROWS_(c, d)                                                                               \
+    CG_FLIP_ROW_(0u, 0u, c, d), CG_FLIP_ROW_(CG_SIGN_BIT_, 0u, c, d), CG_FLIP_ROW_(0u, CG_SIGN_BIT_, c, d), \
+        CG_FLIP_ROW_(CG_SIGN_BIT_, CG_SIGN_BIT_, c, d)
+static const uint32_t cg_flip_rows_[16][16] = { CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_SIGN_BIT_, 0u),
+    CG_FLIP_ROWS_(0u, CG_SIGN_BIT_), CG_FLIP_ROWS_(CG_SIGN_BIT_, CG_SIGN_BIT_) };
+/* negates lane i where bit i of byte is 1 */
+CG_VECTOR_FN_ cg_vf_ cg_vf_flip_(cg_vf_ x, uint32_t byte) {
+    return (cg_vf_)((cg_vu_)x ^ (cg_vu_)cg_load2x16_(cg_flip_rows_[byte & 15u], cg_flip_rows_[byte >> 4]));
+}
+/* The Hadamard butterfly of the eight values at v + i, strides 4, 1, 2: each lane gets its pair's other value, plus or
+   minus its own. For stride 4 the loads repeat a half, which needs no shuffle. flips: NULL, or bits that negate. */
+CG_VECTOR_FN_ cg_vf_ cg_vf_hadamard_(const float *v, size_t i, const uint8_t *flips) {
+    const cg_vu_ odd = { 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_ };
+    const cg_vu_ pair = { 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_, 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_ };
+    const cg_vu_ half = { 0, 0, 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_, CG_SIGN_BIT_, CG_SIGN_BIT_ };
+    cg_vu_ x = (cg_vu_)_mm256_broadcastsi128_si256(cg_load16_(cg_at_(v, i)));
+    cg_vu_ y = (cg_vu_)_mm256_broadcastsi128_si256(cg_load16_(cg_at_(v, i + 4)));
+    cg_vf_ z;
+    if (flips) {
+        x ^= cg_vu_load_(cg_flip_rows_[flips[i / 8] & 15u]);
+        y ^= cg_vu_load_(cg_flip_rows_[flips[i / 8] >> 4] + 4);
+    } else {
+        y ^= half;
+    }
+    z = (cg_vf_)x + (cg_vf_)y;
+    z = (cg_vf_)_mm256_permute_ps((__m256)z, 0xb1) + (cg_vf_)((cg_vu_)z ^ odd);
+    return (cg_vf_)_mm256_permute_ps((__m256)z, 0x4e) + (cg_vf_)((cg_vu_)z ^ pair);
+}
+
+/* Symbols of 2..7 bits to a string of bits, and back; both return how many they have done, a multiple of eight. */
+CG_VECTOR_FN_ size_t cg_pack_most_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
+    const __m256i pair = _mm256_set1_epi16((short)(1 | 1 << (8 + bits))), low = _mm256_set1_epi64x(0xffffffff),
+                  quad = _mm256_set1_epi32(1 | 1 << (16 + 2 * bits)), nibbles = _mm256_set1_epi16(0x1001);
+    const __m128i up = _mm_cvtsi32_si128((int)(32 - 4 * bits));
+    uint8_t bytes[16];
+    __m256i squeeze;
+    size_t i = 0;
+    for (; bits == 4 && i + 64 <= n; i += 64)
+        cg_vb_put16_(out + i / 2, (cg_vu_)_mm256_maddubs_epi16(CG_M_(cg_vu_load_(symbols + i)), nibbles),
+            (cg_vu_)_mm256_maddubs_epi16(CG_M_(cg_vu_load_(symbols + i + 32)), nibbles));
+    if (bits == 4) return i;
+    /* join 2 symbols in 16 bits, 4 in 32, 8 in 64, then move the bytes in use side by side */
+    for (unsigned j = 0; j < 16; j++) bytes[j] = (uint8_t)(j < bits ? j : j < 2 * bits ? 8 + j - bits : 0x80);
+    squeeze = _mm256_broadcastsi128_si256(cg_load16_(bytes));
+    /* stores are of 16 bytes, of which 2*bits count: they stay within the bytes of whole groups of eight */
+    for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
+        uint8_t *to = out + i / 8 * bits;
+        __m256i w = _mm256_madd_epi16(_mm256_maddubs_epi16(pair, CG_M_(cg_vu_load_(symbols + i))), quad);
+        w = _mm256_or_si256(_mm256_and_si256(w, low), _mm256_srl_epi64(_mm256_andnot_si256(low, w), up));
+        w = _mm256_shuffle_epi8(w, squeeze);
+        cg_store16_(to, _mm256_castsi256_si128(w));
+        cg_store16_(to + 2 * bits, _mm256_extracti128_si256(w, 1));
+    }
+    return i;
+}
+CG_VECTOR_FN_ size_t cg_unpack_most_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
+    const __m128i by4 = _mm_cvtsi32_si128((int)(4 * bits)), by2 = _mm_cvtsi32_si128((int)(2 * bits)),
+                  by1 = _mm_cvtsi32_si128((int)bits);
+    const __m256i low4 = _mm256_set1_epi64x((long long)(((uint64_t)1 << 4 * bits) - 1)),
+                  low2 = _mm256_set1_epi32((int)((1u << 2 * bits) - 1u)),
+                  low1 = _mm256_set1_epi16((short)((1u << bits) - 1u));
+    uint8_t bytes[16];
+    __m256i spread;
+    size_t i = 0;
+    for (; bits == 4 && i + 32 <= n; i += 32) {
+        const cg_vu_ w = cg_vu_bytes16_(in + i / 2);
+        cg_vu_store_(symbols + i, (w | cg_vu_shl16_(w, 4)) & 0x0f0f0f0fu);
+    }
+    for (unsigned j = 0; j < 16; j++) bytes[j] = (uint8_t)(j % 8 < bits ? j / 8 * bits + j % 8 : 0x80);
+    spread = _mm256_broadcastsi128_si256(cg_load16_(bytes));
+    for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
+        const uint8_t *p = in + i / 8 * bits;
+        __m256i w = _mm256_shuffle_epi8(cg_load2x16_(p, p + 2 * bits), spread);
+        w = _mm256_or_si256(
+            _mm256_and_si256(w, low4), _mm256_slli_epi64(_mm256_and_si256(_mm256_srl_epi64(w, by4), low4), 32));
+        w = _mm256_or_si256(
+            _mm256_and_si256(w, low2), _mm256_slli_epi32(_mm256_and_si256(_mm256_srl_epi32(w, by2), low2), 16));
+        w = _mm256_or_si256(
+            _mm256_and_si256(w, low1), _mm256_slli_epi16(_mm256_and_si256(_mm256_srl_epi16(w, by1), low1), 8));
+        cg_vu_store_(symbols + i, (cg_vu_)w);
+    }
+    return i;
+}
 #endif
+
+/* src/core/kernels/neon.h */
+/* neon: the operations of the vector layer for NEON that halves does not have
+
+   Offers   conversions, lookups, narrowing and widening of cg_vf_, cg_vu_ and cg_vd_
+   Needs    base, lanes
+   Touches  nothing but its arguments
+   avx2 says what each operation does. */
+
 #if CG_NEON_
-/* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators: vmulq_f32 and
-   the like keep the flags under which the includer may have read arm_neon.h before this header. */
-CG_INLINE_ uint32x4_t cg_load4_neon_(const float *v, size_t i) {
-    return vreinterpretq_u32_u8(vld1q_u8((const uint8_t *)v + 4 * i));
+#  define CG_B_(x) ((uint8x16_t)(x))
+CG_EACH2_(u, cg_vu_max_, u, u, vmaxq_u32((uint32x4_t)x, (uint32x4_t)y))
+CG_EACH2_(u, cg_vu_min_, u, u, vminq_u32((uint32x4_t)x, (uint32x4_t)y))
+CG_EACH2_(u, cg_vu_max16_, u, u, vmaxq_u16((uint16x8_t)x, (uint16x8_t)y))
+CG_EACH2_(u, cg_vb_min_, u, u, vminq_u8(CG_B_(x), CG_B_(y)))
+CG_EACH2_(u, cg_vb_sub_sat_, u, u, vqsubq_u8(CG_B_(x), CG_B_(y)))
+CG_EACH2_(f, cg_vf_min_, f, f, vbslq_u8(CG_B_(x < y), CG_B_(x), CG_B_(y)))
+CG_EACH2_(f, cg_vf_max_, f, f, vbslq_u8(CG_B_(x > y), CG_B_(x), CG_B_(y)))
+CG_EACH1_(f, cg_vf_int_, u, vcvtq_f32_s32((int32x4_t)x))
+CG_EACH1_(u, cg_vu_round_, f, vcvtnq_s32_f32((float32x4_t)x))
+CG_EACH1_(u, cg_vu_trunc_, f, vcvtq_s32_f32((float32x4_t)x))
+CG_EACH1_(
+    f, cg_vf_finite_, f, vmaxq_f32(vminq_f32((float32x4_t)x, vdupq_n_f32(CG_FLT_MAX_)), vdupq_n_f32(-CG_FLT_MAX_)))
+CG_EACH1_(u, cg_vu_swap_halves_, u, vrev32q_u16((uint16x8_t)x))
+CG_VECTOR_FN_ uint32_t cg_vu_hmax_(cg_vu_ x) { return vmaxvq_u32(vmaxq_u32((uint32x4_t)x.a, (uint32x4_t)x.b)); }
+CG_VECTOR_FN_ int cg_vu_any_(cg_vu_ x) { return cg_vu_hmax_(x) != 0; }
+CG_VECTOR_FN_ cg_vu_ cg_vu_signs_(cg_vu_ w, int from) {
+    const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
+    w.a = (cg_pu_)vshlq_u32((uint32x4_t)w.a, low - vdupq_n_s32(from)) & CG_SIGN_BIT_;
+    w.b = (cg_pu_)vshlq_u32((uint32x4_t)w.b, high - vdupq_n_s32(from)) & CG_SIGN_BIT_;
+    return w;
 }
-CG_INLINE_ void cg_store4_neon_(float *v, size_t i, float32x4_t f) {
-    vst1q_u8((uint8_t *)v + 4 * i, vreinterpretq_u8_f32(f));
+/* the low halves, or the low bytes, of two parts; the low bytes of four */
+CG_VECTOR_FN_ cg_pu_ cg_low16_(cg_pu_ a, cg_pu_ b) { return (cg_pu_)vuzp1q_u16((uint16x8_t)a, (uint16x8_t)b); }
+CG_VECTOR_FN_ cg_pu_ cg_low8_(cg_pu_ a, cg_pu_ b) { return (cg_pu_)vuzp1q_u8(CG_B_(a), CG_B_(b)); }
+CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
+    cg_vu_ v;
+    v.a = cg_low8_(cg_low16_(a.a, a.b), cg_low16_(b.a, b.b));
+    v.b = cg_low8_(cg_low16_(c.a, c.b), cg_low16_(d.a, d.b));
+    return v;
 }
-CG_INLINE_ float32x4_t cg_as_float_neon_(uint32x4_t v) { return vreinterpretq_f32_u32(v); }
-/* A product that is never fused with a sum. */
-CG_INLINE_ float32x4_t cg_times_neon_(float32x4_t a, float32x4_t b) {
-    float32x4_t p = a * b;
-    CG_NO_FMA_(p);
-    return p;
+CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_signed_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) { return cg_vb_narrow_(a, b, c, d); }
+CG_VECTOR_FN_ cg_pu_ cg_tops_(cg_vu_ a, cg_vu_ b) {
+    const uint16x8_t x = vuzp2q_u16((uint16x8_t)a.a, (uint16x8_t)a.b), y = vuzp2q_u16((uint16x8_t)b.a, (uint16x8_t)b.b);
+    return (cg_pu_)vandq_u8(vuzp2q_u8(CG_B_(x), CG_B_(y)), vdupq_n_u8(0x80));
 }
-CG_INLINE_ uint32x4_t cg_abs_neon_(uint32x4_t v) { return vandq_u32(v, vdupq_n_u32(CG_ABS_MASK_)); }
-/* The low bytes of four vectors of u32, in order; of masks a byte each. */
-CG_INLINE_ uint8x16_t cg_narrow_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
-    uint16x8_t ab = vuzp1q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
-    uint16x8_t cd = vuzp1q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
-    return vuzp1q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd));
+CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_tops_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
+    cg_vu_ v;
+    v.a = cg_tops_(a, b);
+    v.b = cg_tops_(c, d);
+    return v;
 }
-/* 64 bytes of 0 or 0xff to a bit each, the first lowest. */
-CG_INLINE_ uint64_t cg_movemask_neon_(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) {
+CG_VECTOR_FN_ uint8x8_t cg_saturate8_(cg_vu_ a, int16x8_t plus) {
+    return vqmovun_s16(vqaddq_s16(vqmovn_high_s32(vqmovn_s32((int32x4_t)a.a), (int32x4_t)a.b), plus));
+}
+CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_add_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d, int plus) {
+    const int16x8_t p = vdupq_n_s16((int16_t)plus);
+    cg_vu_ v;
+    v.a = (cg_pu_)vcombine_u8(cg_saturate8_(a, p), cg_saturate8_(b, p));
+    v.b = (cg_pu_)vcombine_u8(cg_saturate8_(c, p), cg_saturate8_(d, p));
+    return v;
+}
+CG_VECTOR_FN_ uint32_t cg_vb_mask_(cg_vu_ bytes) {
     const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
-    a = vpaddq_u8(vandq_u8(a, bit), vandq_u8(b, bit));
-    c = vpaddq_u8(vandq_u8(c, bit), vandq_u8(d, bit));
-    a = vpaddq_u8(a, c);
-    return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(a, a)), 0);
+    uint8x16_t t = vpaddq_u8(
+        vandq_u8(vcltzq_s8((int8x16_t)bytes.a), bit), vandq_u8(vcltzq_s8((int8x16_t)bytes.b), bit));
+    t = vpaddq_u8(t, t);
+    return vgetq_lane_u32(vreinterpretq_u32_u8(vpaddq_u8(t, t)), 0);
 }
-/* Signs of 16 floats as the top bits of bytes, the other bits 0. */
-CG_INLINE_ uint8x16_t cg_sign_bytes_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
-    uint16x8_t ab = vuzp2q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
-    uint16x8_t cd = vuzp2q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
-    return vandq_u8(vuzp2q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd)), vdupq_n_u8(0x80));
+CG_VECTOR_FN_ void cg_vu_put16_(uint8_t *p, cg_vu_ a, cg_vu_ b) {
+    vst1q_u8(p, CG_B_(cg_low16_(a.a, a.b)));
+    vst1q_u8(p + 16, CG_B_(cg_low16_(b.a, b.b)));
 }
-/* the 16-bit halves of each u32 swapped */
-CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
-    return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h)));
+CG_VECTOR_FN_ void cg_vb_put16_(uint8_t *p, cg_vu_ a, cg_vu_ b) {
+    vst1q_u8(p, CG_B_(cg_low8_(a.a, a.b)));
+    vst1q_u8(p + 16, CG_B_(cg_low8_(b.a, b.b)));
+}
+CG_VECTOR_FN_ cg_vu_ cg_widen16_(uint16x8_t w) {
+    cg_vu_ v;
+    v.a = (cg_pu_)vmovl_u16(vget_low_u16(w));
+    v.b = (cg_pu_)vmovl_high_u16(w);
+    return v;
+}
+CG_VECTOR_FN_ cg_vu_ cg_vu_bytes_(const uint8_t *p) { return cg_widen16_(vmovl_u8(vld1_u8(p))); }
+CG_VECTOR_FN_ cg_vu_ cg_vu_u16_(const uint8_t *p) { return cg_widen16_(vreinterpretq_u16_u8(vld1q_u8(p))); }
+CG_VECTOR_FN_ cg_vu_ cg_vu_bytes16_(const uint8_t *p) {
+    cg_vu_ v;
+    v.a = (cg_pu_)vmovl_u8(vld1_u8(p));
+    v.b = (cg_pu_)vmovl_u8(vld1_u8(p + 8));
+    return v;
+}
+CG_VECTOR_FN_ cg_vu_ cg_vu_load24_(const uint8_t *p) {
+    const uint8x16_t spread = { 0, 1, 2, 255, 3, 4, 5, 255, 6, 7, 8, 255, 9, 10, 11, 255 };
+    cg_vu_ v;
+    v.a = (cg_pu_)vqtbl1q_u8(vld1q_u8(p), spread);
+    v.b = (cg_pu_)vqtbl1q_u8(vld1q_u8(p + 12), spread);
+    return v;
+}
+CG_VECTOR_FN_ void cg_vu_store24_(uint8_t *p, cg_vu_ x) {
+    const uint8x16_t squeeze = { 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 255, 255, 255, 255 };
+    vst1q_u8(p, vqtbl1q_u8(CG_B_(x.a), squeeze));
+    vst1q_u8(p + 12, vqtbl1q_u8(CG_B_(x.b), squeeze));
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_f16_(const uint8_t *p) {
+    const float16x8_t h = vreinterpretq_f16_u8(vld1q_u8(p));
+    cg_vf_ v;
+    v.a = (cg_pf_)vcvt_f32_f16(vget_low_f16(h));
+    v.b = (cg_pf_)vcvt_high_f32_f16(h);
+    return v;
+}
+CG_VECTOR_FN_ void cg_vf_put_f16_(uint8_t *p, cg_vf_ x) {
+    vst1q_u8(p, vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32((float32x4_t)x.a), (float32x4_t)x.b)));
+}
+CG_VECTOR_FN_ cg_vd_ cg_widen64_(float32x4_t f) {
+    cg_vd_ v;
+    v.a = (cg_pd_)vcvt_f64_f32(vget_low_f32(f));
+    v.b = (cg_pd_)vcvt_high_f64_f32(f);
+    return v;
+}
+CG_VECTOR_FN_ cg_vd_ cg_vd_floats_(const float *v, size_t i) {
+    return cg_widen64_(vreinterpretq_f32_u8(vld1q_u8((const uint8_t *)v + 4 * i)));
+}
+CG_VECTOR_FN_ cg_vd_ cg_vd_low_(cg_vf_ x) { return cg_widen64_((float32x4_t)x.a); }
+CG_VECTOR_FN_ cg_vd_ cg_vd_high_(cg_vf_ x) { return cg_widen64_((float32x4_t)x.b); }
+/* The bytes of a table of floats at an index: four numbers each. */
+CG_EACHN_(u, cg_byte_numbers_, u, (x & n) * 0x04040404u + 0x03020100u)
+CG_VECTOR_FN_ cg_vf_ cg_vf_lookup4_(cg_vf_ table, cg_vu_ index) {
+    const cg_vu_ at = cg_byte_numbers_(index, 3);
+    table.b = (cg_pf_)vqtbl1q_u8(CG_B_(table.a), CG_B_(at.b));
+    table.a = (cg_pf_)vqtbl1q_u8(CG_B_(table.a), CG_B_(at.a));
+    return table;
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_lookup8_(cg_vf_ table, cg_vu_ index) {
+    const cg_vu_ at = cg_byte_numbers_(index, 7);
+    const uint8x16x2_t t = { { CG_B_(table.a), CG_B_(table.b) } };
+    table.a = (cg_pf_)vqtbl2q_u8(t, CG_B_(at.a));
+    table.b = (cg_pf_)vqtbl2q_u8(t, CG_B_(at.b));
+    return table;
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_lookup16_(cg_vf_ low, cg_vf_ high, cg_vu_ index) {
+    const cg_vu_ at = cg_byte_numbers_(index, 15);
+    const uint8x16x4_t t = { { CG_B_(low.a), CG_B_(low.b), CG_B_(high.a), CG_B_(high.b) } };
+    low.a = (cg_pf_)vqtbl4q_u8(t, CG_B_(at.a));
+    low.b = (cg_pf_)vqtbl4q_u8(t, CG_B_(at.b));
+    return low;
+}
+#  define CG_WORD_OF_LANE_(j) (j)
+CG_VECTOR_FN_ void cg_vq_add_words_(cg_vq_ *s, const uint8_t *words) {
+    const uint32x4_t v = vreinterpretq_u32_u8(vld1q_u8(words)), w = vreinterpretq_u32_u8(vld1q_u8(words + 16));
+    s[0].a = (cg_pq_)vaddw_u32((uint64x2_t)s[0].a, vget_low_u32(v));
+    s[0].b = (cg_pq_)vaddw_high_u32((uint64x2_t)s[0].b, v);
+    s[1].a = (cg_pq_)vaddw_u32((uint64x2_t)s[1].a, vget_low_u32(w));
+    s[1].b = (cg_pq_)vaddw_high_u32((uint64x2_t)s[1].b, w);
+}
+/* Packing of 2 or 4 bits, which loads and stores that interleave do; returns how many. */
+CG_VECTOR_FN_ size_t cg_pack_fast_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
+    size_t i = 0;
+    for (; bits == 2 && i + 64 <= n; i += 64) {
+        uint8x16x4_t s = vld4q_u8(symbols + i);
+        vst1q_u8(out + i / 4, vsliq_n_u8(vsliq_n_u8(s.val[0], s.val[1], 2), vsliq_n_u8(s.val[2], s.val[3], 2), 4));
+    }
+    for (; bits == 4 && i + 32 <= n; i += 32) {
+        uint8x16x2_t s = vld2q_u8(symbols + i);
+        vst1q_u8(out + i / 2, vsliq_n_u8(s.val[0], s.val[1], 4));
+    }
+    return i;
+}
+CG_VECTOR_FN_ size_t cg_unpack_fast_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
+    const uint8x16_t low = vdupq_n_u8((uint8_t)((1u << bits) - 1u));
+    size_t i = 0;
+    for (; bits == 2 && i + 64 <= n; i += 64) {
+        const uint8x16_t w = vld1q_u8(in + i / 4);
+        uint8x16x4_t s;
+        s.val[0] = vandq_u8(w, low);
+        s.val[1] = vandq_u8(vshrq_n_u8(w, 2), low);
+        s.val[2] = vandq_u8(vshrq_n_u8(w, 4), low);
+        s.val[3] = vshrq_n_u8(w, 6);
+        vst4q_u8(symbols + i, s);
+    }
+    for (; bits == 4 && i + 32 <= n; i += 32) {
+        const uint8x16_t w = vld1q_u8(in + i / 2);
+        uint8x16x2_t s;
+        s.val[0] = vandq_u8(w, low);
+        s.val[1] = vshrq_n_u8(w, 4);
+        vst2q_u8(symbols + i, s);
+    }
+    return i;
+}
+#endif
+
+/* src/core/kernels/halves.h */
+/* halves: operations of the vector layer that ISAs with registers of 16 bytes share
+
+   Offers   loads, stores, permutations, packing and the like of cg_vf_, cg_vu_ and cg_vd_ as two parts each
+   Needs    base, lanes
+   Touches  nothing but its arguments
+   avx2 says what each operation does; what differs between NEON and WebAssembly stands in neon and wasm. */
+
+#if CG_NEON_ || CG_WASM_
+#  if defined(__clang__)
+#    define CG_SHUFFLE_(x, y, a, b, c, d) __builtin_shufflevector(x, y, a, b, c, d)
+#  else
+#    define CG_SHUFFLE_(x, y, a, b, c, d) __builtin_shuffle(x, y, __extension__(cg_pi_){ a, b, c, d })
+#  endif
+CG_VECTOR_FN_ cg_vf_ cg_vf_make_(float a, float b, float c, float d, float e, float f, float g, float h) {
+    const cg_vf_ v = { { a, b, c, d }, { e, f, g, h } };
+    return v;
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_set_(float f) { return cg_vf_make_(f, f, f, f, f, f, f, f); }
+CG_VECTOR_FN_ cg_vu_ cg_vu_set_(uint32_t u) {
+    const cg_vu_ v = { { u, u, u, u }, { u, u, u, u } };
+    return v;
+}
+CG_VECTOR_FN_ cg_vu_ cg_vb_set_(unsigned byte) { return cg_vu_set_((byte & 255u) * 0x01010101u); }
+CG_VECTOR_FN_ cg_vd_ cg_vd_zero_(void) {
+    const cg_vd_ v = { { 0.0, 0.0 }, { 0.0, 0.0 } };
+    return v;
+}
+CG_VECTOR_FN_ cg_vu_ cg_vu_load_(const void *p) {
+    cg_vu_ v;
+    memcpy(&v.a, p, 16);
+    memcpy(&v.b, (const uint8_t *)p + 16, 16);
+    return v;
+}
+CG_VECTOR_FN_ void cg_vu_store_(void *p, cg_vu_ x) {
+    memcpy(p, &x.a, 16);
+    memcpy((uint8_t *)p + 16, &x.b, 16);
+}
+CG_VECTOR_FN_ cg_vd_ cg_vd_load_(const double *p) {
+    cg_vd_ v;
+    memcpy(&v.a, p, 16);
+    memcpy(&v.b, p + 2, 16);
+    return v;
+}
+CG_VECTOR_FN_ void cg_vd_store_(double *p, cg_vd_ x) {
+    memcpy(p, &x.a, 16);
+    memcpy(p + 2, &x.b, 16);
+}
+CG_VECTOR_FN_ void cg_vf_stream_(float *y, size_t i, cg_vf_ x, int non_temporal) {
+    (void)non_temporal;
+    cg_vu_store_(cg_at_mut_(y, i), cg_vu_of_(x));
+}
+CG_VECTOR_FN_ void cg_stream_end_(void) {}
+CG_VECTOR_FN_ void cg_vector_end_(void) {}
+
+/* Bytes are in order here, and narrow what is in their range alike. */
+CG_VECTOR_FN_ void cg_vb_put_(uint8_t *p, cg_vu_ bytes) { cg_vu_store_(p, bytes); }
+CG_VECTOR_FN_ uint32_t cg_vb_mask_in_order_(cg_vu_ bytes) { return cg_vb_mask_(bytes); }
+CG_VECTOR_FN_ cg_vf_ cg_vf_reverse_(cg_vf_ x) {
+    cg_vf_ v;
+    v.a = CG_SHUFFLE_(x.b, x.b, 3, 2, 1, 0);
+    v.b = CG_SHUFFLE_(x.a, x.a, 3, 2, 1, 0);
+    return v;
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_next_(cg_vf_ x, cg_vf_ next) {
+    cg_vf_ v;
+    v.a = CG_SHUFFLE_(x.a, x.b, 1, 2, 3, 4);
+    v.b = CG_SHUFFLE_(x.b, next.a, 1, 2, 3, 4);
+    return v;
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_prev_(cg_vf_ x, cg_vf_ last) {
+    cg_vf_ v;
+    v.a = CG_SHUFFLE_(last.b, x.a, 3, 4, 5, 6);
+    v.b = CG_SHUFFLE_(x.a, x.b, 3, 4, 5, 6);
+    return v;
+}
+CG_VECTOR_FN_ void cg_vf_interleave_(cg_vf_ a, cg_vf_ b, cg_vf_ *x, cg_vf_ *y) {
+    x->a = CG_SHUFFLE_(a.a, b.a, 0, 4, 1, 5);
+    x->b = CG_SHUFFLE_(a.a, b.a, 2, 6, 3, 7);
+    y->a = CG_SHUFFLE_(a.b, b.b, 0, 4, 1, 5);
+    y->b = CG_SHUFFLE_(a.b, b.b, 2, 6, 3, 7);
+}
+CG_VECTOR_FN_ void cg_vf_deinterleave_(cg_vf_ x, cg_vf_ y, cg_vf_ *a, cg_vf_ *b) {
+    a->a = CG_SHUFFLE_(x.a, x.b, 0, 2, 4, 6);
+    a->b = CG_SHUFFLE_(y.a, y.b, 0, 2, 4, 6);
+    b->a = CG_SHUFFLE_(x.a, x.b, 1, 3, 5, 7);
+    b->b = CG_SHUFFLE_(y.a, y.b, 1, 3, 5, 7);
+}
+CG_VECTOR_FN_ cg_pu_ cg_pu_select_(cg_pu_ mask, cg_pu_ x, cg_pu_ y) { return (mask & x) | (~mask & y); }
+CG_VECTOR_FN_ cg_vu_ cg_vu_full_adder_(cg_vu_ *s, cg_vu_ a, cg_vu_ b) {
+    const cg_vu_ x = cg_vu_xor_(*s, a);
+    cg_vu_ carry;
+    carry.a = cg_pu_select_(x.a, b.a, a.a);
+    carry.b = cg_pu_select_(x.b, b.b, a.b);
+    *s = cg_vu_xor_(x, b);
+    return carry;
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_flip_(cg_vf_ x, uint32_t byte) {
+    return cg_vf_of_(cg_vu_xor_(cg_vu_of_(x), cg_vu_signs_(cg_vu_set_(byte), 0)));
+}
+CG_VECTOR_FN_ cg_pf_ cg_pf_hadamard_(cg_pf_ x) { /* strides 1, 2 */
+    const cg_pu_ odd = { 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_ }, pair = { 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_ };
+    x = CG_SHUFFLE_(x, x, 1, 0, 3, 2) + (cg_pf_)((cg_pu_)x ^ odd);
+    return CG_SHUFFLE_(x, x, 2, 3, 0, 1) + (cg_pf_)((cg_pu_)x ^ pair);
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_hadamard_(const float *v, size_t i, const uint8_t *flips) {
+    cg_vf_ x = cg_vf_of_(cg_vu_load_(cg_at_(v, i))), y;
+    if (flips) x = cg_vf_flip_(x, flips[i / 8]);
+    y.a = cg_pf_hadamard_(x.a + x.b);
+    y.b = cg_pf_hadamard_(x.a - x.b);
+    return y;
+}
+/* Two symbols are joined in 16 bits, 4 in 32, 8 in 64: the upper of two moves down to the lower one's end. Unpacking
+   does the same in reverse order. */
+CG_VECTOR_FN_ size_t cg_pack_most_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
+    const uint32_t ones = (1u << bits) - 1u;
+    const cg_pu_ low2 = cg_vu_set_(ones * 0x10001u).a, low4 = cg_vu_set_((1u << 2 * bits) - 1u).a;
+    const cg_pq_ low8 = { ((uint64_t)1 << 4 * bits) - 1, ((uint64_t)1 << 4 * bits) - 1 };
+    size_t i = cg_pack_fast_(symbols, n, bits, out);
+    /* stores are of 8 bytes, of which `bits` count: the one after it overwrites the others */
+    for (; i + 16 <= n && i / 8 * bits + bits + 8 <= n / 8 * bits; i += 16) {
+        cg_pu_ w;
+        memcpy(&w, symbols + i, 16);
+        w = cg_pu_select_(low2, w, (cg_pu_)((cg_ph_)w >> (uint16_t)(8 - bits)));
+        w = cg_pu_select_(low4, w, w >> (16 - 2 * bits));
+        w = cg_pu_select_((cg_pu_)low8, w, (cg_pu_)((cg_pq_)w >> (uint64_t)(32 - 4 * bits)));
+        cg_put64_(out + i / 8 * bits, ((cg_pq_)w)[0]);
+        cg_put64_(out + i / 8 * bits + bits, ((cg_pq_)w)[1]);
+    }
+    return i;
+}
+CG_VECTOR_FN_ size_t cg_unpack_most_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
+    const cg_pu_ low8 = { ~0u, 0, ~0u, 0 }, low4 = cg_vu_set_(0xffff).a, low2 = cg_vu_set_(0xff00ff).a,
+                 low1 = cg_vb_set_((1u << bits) - 1u).a;
+    size_t i = cg_unpack_fast_(in, n, bits, symbols);
+    for (; i + 16 <= n && i / 8 * bits + bits + 8 <= n / 8 * bits; i += 16) {
+        const cg_pq_ v = { cg_get64_(in + i / 8 * bits), cg_get64_(in + i / 8 * bits + bits) };
+        cg_pu_ w = cg_pu_select_(low8, (cg_pu_)v, (cg_pu_)(v << (uint64_t)(32 - 4 * bits)));
+        w = cg_pu_select_(low4, w, w << (16 - 2 * bits));
+        w = cg_pu_select_(low2, w, (cg_pu_)((cg_ph_)w << (uint16_t)(8 - bits))) & low1;
+        memcpy(symbols + i, &w, 16);
+    }
+    return i;
+}
+#endif
+
+/* src/core/kernels/vectors.h */
+/* vectors: what several kernels make of the operations of the vector layer
+
+   Offers   loads of floats, magnitudes, hashes and rounding noise of eight positions, 16 lanes of sums, prefetching
+   Needs    base, random, lanes, the ISA's room
+   Touches  nothing but its arguments */
+
+#define CG_PREFETCH_DISTANCE_ 512u /* values (2 KB) from the one that is used to the one that is prefetched */
+#if CG_VECTOR_
+CG_VECTOR_FN_ cg_vu_ cg_vu_floats_(const float *v, size_t i) { return cg_vu_load_(cg_at_(v, i)); }
+CG_VECTOR_FN_ cg_vf_ cg_vf_load_(const float *v, size_t i) { return cg_vf_of_(cg_vu_floats_(v, i)); }
+CG_VECTOR_FN_ void cg_vf_store_(float *v, size_t i, cg_vf_ x) { cg_vu_store_(cg_at_mut_(v, i), cg_vu_of_(x)); }
+CG_VECTOR_FN_ cg_vu_ cg_vu_abs_(cg_vu_ x) { return cg_vu_and_(x, cg_vu_set_(CG_ABS_MASK_)); }
+CG_VECTOR_FN_ cg_vf_ cg_vf_abs_(cg_vf_ x) { return cg_vf_of_(cg_vu_abs_(cg_vu_of_(x))); }
+CG_VECTOR_FN_ cg_vu_ cg_vu_negative_(cg_vu_ x) { return cg_vf_gt_(cg_vf_set_(0.0f), cg_vf_of_(x)); } /* as a float */
+/* the larger of x and the magnitudes of v */
+CG_VECTOR_FN_ cg_vu_ cg_vu_absmax_(cg_vu_ x, cg_vu_ v) { return cg_vu_max_(x, cg_vu_abs_(v)); }
+
+/* Called for each 32 values of a chunk: prefetches two cache lines that follow, `ahead` values on, so that memory stays
+   busy while the chunk is packed and summed. */
+CG_VECTOR_FN_ void cg_prefetch32_(const float *v, size_t i, size_t ahead) {
+    CG_PREFETCH_(cg_at_(v, i + ahead));
+    CG_PREFETCH_(cg_at_(v, i + ahead + 16));
+}
+#  define CG_AHEAD_ 1536u
+
+/* cg_hash32_ of eight counters from this one on */
+CG_VECTOR_FN_ cg_vu_ cg_vu_hash_(cg_key_ key, uint32_t counter) {
+    static const uint32_t lane[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    cg_vu_ h = cg_vu_xor_(cg_vu_add_(cg_vu_set_(counter), cg_vu_load_(lane)), cg_vu_set_(key.a));
+    h = cg_vu_mul_(cg_vu_xor_(h, cg_vu_shr_(h, 16)), cg_vu_set_(0x7FEB352Du));
+    h = cg_vu_add_(cg_vu_xor_(h, cg_vu_shr_(h, 15)), cg_vu_set_(key.b));
+    h = cg_vu_mul_(h, cg_vu_set_(0x846CA68Bu));
+    return cg_vu_xor_(h, cg_vu_shr_(h, 16));
+}
+/* cg_noise_bits_ of 32 positions; position % 16 == 0. One hash serves positions p and p + 8 of 16. */
+CG_VECTOR_FN_ void cg_vu_noise_(cg_key_ key, uint32_t position, cg_vu_ *noise) {
+    noise[0] = cg_vu_hash_(key, position >> 1);
+    noise[1] = cg_vu_swap_halves_(noise[0]);
+    noise[2] = cg_vu_hash_(key, (position >> 1) + 8);
+    noise[3] = cg_vu_swap_halves_(noise[2]);
+}
+/* How many values come before the first whose position is a multiple of 16, at most n. */
+CG_INLINE_ size_t cg_noise_head_(int stochastic, uint32_t position, size_t n) {
+    return stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0;
+}
+/* the 24 high bits of h as a fraction of 2^24 */
+CG_VECTOR_FN_ cg_vf_ cg_vf_uniform_(cg_vu_ h) {
+    return cg_vf_mul_(cg_vf_int_(cg_vu_shr_(h, 8)), cg_vf_set_(5.9604644775390625e-8f));
+}
+
+/* 16 lanes of sums in four vectors */
+CG_VECTOR_FN_ void cg_lanes_load_(cg_vd_ *s, const double *lanes) {
+    s[0] = cg_vd_load_(lanes);
+    s[1] = cg_vd_load_(lanes + 4);
+    s[2] = cg_vd_load_(lanes + 8);
+    s[3] = cg_vd_load_(lanes + 12);
+}
+CG_VECTOR_FN_ void cg_lanes_store_(double *lanes, const cg_vd_ *s) {
+    cg_vd_store_(lanes, s[0]);
+    cg_vd_store_(lanes + 4, s[1]);
+    cg_vd_store_(lanes + 8, s[2]);
+    cg_vd_store_(lanes + 12, s[3]);
+}
+CG_VECTOR_FN_ void cg_lanes_add_(cg_vd_ *s, cg_vf_ x) { /* eight terms to eight lanes */
+    s[0] = cg_vd_add_(s[0], cg_vd_low_(x));
+    s[1] = cg_vd_add_(s[1], cg_vd_high_(x));
 }
 #endif
 
@@ -1621,7 +2375,7 @@ CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
 /* formats: kernels that measure values, and that write them as f32, f16 and bf16
 
    Offers   absmax_bits, range, copy, f16_encode, bf16_encode; cg_f16_encode_ and cg_bf16_encode_ of one value
-   Needs    base, table
+   Needs    base, table, the vector layer
    Touches  nothing but its arguments */
 
 /* absmax_bits: the largest magnitude as bits, with the sign cleared. As integers, bits are ordered as magnitudes are,
@@ -1631,50 +2385,34 @@ static uint32_t cg_absmax_bits_scalar_(const float *v, size_t n) {
     for (size_t i = 0; i < n; i++) absmax_bits = cg_max32_(absmax_bits, cg_load_bits_(v, i) & CG_ABS_MASK_);
     return absmax_bits;
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_absmax_step_avx2_(__m256i absmax, const float *v, size_t i) {
+#if CG_VECTOR_
+CG_VECTOR_FN_ cg_vu_ cg_absmax16_(cg_vu_ absmax, const float *v, size_t i) { /* and 16 values at v + i */
     CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_));
-    absmax = _mm256_max_epu32(absmax, cg_abs_avx2_(cg_load8_avx2_(v, i)));
-    return _mm256_max_epu32(absmax, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
+    return cg_vu_absmax_(cg_vu_absmax_(absmax, cg_vu_floats_(v, i)), cg_vu_floats_(v, i + 8));
 }
-CG_TARGET_AVX2_ static uint32_t cg_absmax_bits_avx2_(const float *v, size_t n) {
-    __m256i t0 = _mm256_setzero_si256(), t1 = t0, t2 = t0, t3 = t0;
+CG_VECTOR_FN_ uint32_t cg_absmax_bits_simd_(const float *v, size_t n) {
+    cg_vu_ t0 = cg_vu_set_(0), t1 = t0, t2 = t0, t3 = t0;
     size_t i = 0;
     /* a long vector at four places at once: one stream of reads does not keep memory busy */
     if (n >= 16384) {
         const size_t quarter = n / 64 * 16;
         for (; i < quarter; i += 16) {
-            t0 = cg_absmax_step_avx2_(t0, v, i);
-            t1 = cg_absmax_step_avx2_(t1, v, i + quarter);
-            t2 = cg_absmax_step_avx2_(t2, v, i + 2 * quarter);
-            t3 = cg_absmax_step_avx2_(t3, v, i + 3 * quarter);
+            t0 = cg_absmax16_(t0, v, i);
+            t1 = cg_absmax16_(t1, v, i + quarter);
+            t2 = cg_absmax16_(t2, v, i + 2 * quarter);
+            t3 = cg_absmax16_(t3, v, i + 3 * quarter);
         }
         i = 4 * quarter;
     }
     for (; i + 32 <= n; i += 32) {
-        CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_));
-        CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_ + 16));
-        t0 = _mm256_max_epu32(t0, cg_abs_avx2_(cg_load8_avx2_(v, i)));
-        t1 = _mm256_max_epu32(t1, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
-        t2 = _mm256_max_epu32(t2, cg_abs_avx2_(cg_load8_avx2_(v, i + 16)));
-        t3 = _mm256_max_epu32(t3, cg_abs_avx2_(cg_load8_avx2_(v, i + 24)));
+        cg_prefetch32_(v, i, CG_PREFETCH_DISTANCE_);
+        t0 = cg_vu_absmax_(t0, cg_vu_floats_(v, i));
+        t1 = cg_vu_absmax_(t1, cg_vu_floats_(v, i + 8));
+        t2 = cg_vu_absmax_(t2, cg_vu_floats_(v, i + 16));
+        t3 = cg_vu_absmax_(t3, cg_vu_floats_(v, i + 24));
     }
-    t0 = _mm256_max_epu32(_mm256_max_epu32(t0, t1), _mm256_max_epu32(t2, t3));
-    return cg_max32_(cg_hmax_u32_avx2_(t0), cg_absmax_bits_scalar_(cg_at_(v, i), n - i));
-}
-#endif
-#if CG_NEON_
-static uint32_t cg_absmax_bits_neon_(const float *v, size_t n) {
-    uint32x4_t t0 = vdupq_n_u32(0), t1 = t0, t2 = t0, t3 = t0;
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        t0 = vmaxq_u32(t0, cg_abs_neon_(cg_load4_neon_(v, i)));
-        t1 = vmaxq_u32(t1, cg_abs_neon_(cg_load4_neon_(v, i + 4)));
-        t2 = vmaxq_u32(t2, cg_abs_neon_(cg_load4_neon_(v, i + 8)));
-        t3 = vmaxq_u32(t3, cg_abs_neon_(cg_load4_neon_(v, i + 12)));
-    }
-    t0 = vmaxq_u32(vmaxq_u32(t0, t1), vmaxq_u32(t2, t3));
-    return cg_max32_(vmaxvq_u32(t0), cg_absmax_bits_scalar_(cg_at_(v, i), n - i));
+    t0 = cg_vu_max_(cg_vu_max_(t0, t1), cg_vu_max_(t2, t3));
+    return cg_max32_(cg_vu_hmax_(t0), cg_absmax_bits_scalar_(cg_at_(v, i), n - i));
 }
 #endif
 
@@ -1690,47 +2428,28 @@ static uint32_t cg_range_scalar_(const float *v, size_t n, float *lo, float *hi)
     }
     return absmax_bits;
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_range_avx2_(const float *v, size_t n, float *lo, float *hi) {
-    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
-    __m256 l0 = _mm256_set1_ps(*lo), l1 = l0, h0 = _mm256_set1_ps(*hi), h1 = h0;
+#if CG_VECTOR_
+CG_VECTOR_FN_ uint32_t cg_range_simd_(const float *v, size_t n, float *lo, float *hi) {
+    cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
+    cg_vf_ l0 = cg_vf_set_(*lo), l1 = l0, h0 = cg_vf_set_(*hi), h1 = h0;
     float lows[8], highs[8];
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
-        t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
-        t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
-        l0 = _mm256_min_ps(l0, _mm256_castsi256_ps(a));
-        l1 = _mm256_min_ps(l1, _mm256_castsi256_ps(b));
-        h0 = _mm256_max_ps(h0, _mm256_castsi256_ps(a));
-        h1 = _mm256_max_ps(h1, _mm256_castsi256_ps(b));
+        const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8);
+        t0 = cg_vu_absmax_(t0, a);
+        t1 = cg_vu_absmax_(t1, b);
+        l0 = cg_vf_min_(l0, cg_vf_of_(a));
+        l1 = cg_vf_min_(l1, cg_vf_of_(b));
+        h0 = cg_vf_max_(h0, cg_vf_of_(a));
+        h1 = cg_vf_max_(h1, cg_vf_of_(b));
     }
-    _mm256_storeu_ps(lows, _mm256_min_ps(l0, l1));
-    _mm256_storeu_ps(highs, _mm256_max_ps(h0, h1));
+    cg_vf_store_(lows, 0, cg_vf_min_(l0, l1));
+    cg_vf_store_(highs, 0, cg_vf_max_(h0, h1));
     for (int j = 0; j < 8; j++) {
         *lo = lows[j] < *lo ? lows[j] : *lo;
         *hi = highs[j] > *hi ? highs[j] : *hi;
     }
-    return cg_max32_(cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_range_scalar_(cg_at_(v, i), n - i, lo, hi));
-}
-#endif
-#if CG_NEON_
-static uint32_t cg_range_neon_(const float *v, size_t n, float *lo, float *hi) {
-    uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
-    float32x4_t l0 = vdupq_n_f32(*lo), l1 = l0, h0 = vdupq_n_f32(*hi), h1 = h0;
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
-        t0 = vmaxq_u32(t0, cg_abs_neon_(a));
-        t1 = vmaxq_u32(t1, cg_abs_neon_(b));
-        l0 = vminq_f32(l0, cg_as_float_neon_(a));
-        l1 = vminq_f32(l1, cg_as_float_neon_(b));
-        h0 = vmaxq_f32(h0, cg_as_float_neon_(a));
-        h1 = vmaxq_f32(h1, cg_as_float_neon_(b));
-    }
-    *lo = vminvq_f32(vminq_f32(l0, l1));
-    *hi = vmaxvq_f32(vmaxq_f32(h0, h1));
-    return cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_range_scalar_(cg_at_(v, i), n - i, lo, hi));
+    return cg_max32_(cg_vu_hmax_(cg_vu_max_(t0, t1)), cg_range_scalar_(cg_at_(v, i), n - i, lo, hi));
 }
 #endif
 
@@ -1744,32 +2463,18 @@ static uint32_t cg_copy_scalar_(const float *v, size_t n, uint8_t *out) {
     }
     return absmax_bits;
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_copy_avx2_(const float *v, size_t n, uint8_t *out) {
-    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
+#if CG_VECTOR_
+CG_VECTOR_FN_ uint32_t cg_copy_simd_(const float *v, size_t n, uint8_t *out) {
+    cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
-        cg_store_avx2_(out + 4 * i, a);
-        cg_store_avx2_(out + 4 * i + 32, b);
-        t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
-        t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
+        const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8);
+        cg_vu_store_(out + 4 * i, a);
+        cg_vu_store_(out + 4 * i + 32, b);
+        t0 = cg_vu_absmax_(t0, a);
+        t1 = cg_vu_absmax_(t1, b);
     }
-    return cg_max32_(cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_copy_scalar_(cg_at_(v, i), n - i, out + 4 * i));
-}
-#endif
-#if CG_NEON_
-static uint32_t cg_copy_neon_(const float *v, size_t n, uint8_t *out) {
-    uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
-        vst1q_u8(out + 4 * i, vreinterpretq_u8_u32(a));
-        vst1q_u8(out + 4 * i + 16, vreinterpretq_u8_u32(b));
-        t0 = vmaxq_u32(t0, cg_abs_neon_(a));
-        t1 = vmaxq_u32(t1, cg_abs_neon_(b));
-    }
-    return cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_copy_scalar_(cg_at_(v, i), n - i, out + 4 * i));
+    return cg_max32_(cg_vu_hmax_(cg_vu_max_(t0, t1)), cg_copy_scalar_(cg_at_(v, i), n - i, out + 4 * i));
 }
 #endif
 
@@ -1805,39 +2510,21 @@ static uint32_t cg_f16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
     }
     return absmax_bits;
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_f16_encode_avx2_(const float *v, size_t n, uint8_t *out) {
-    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
+#if CG_VECTOR_
+CG_VECTOR_FN_ uint32_t cg_f16_encode_simd_(const float *v, size_t n, uint8_t *out) {
+    cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
     uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
-        __m128i x = _mm256_cvtps_ph(_mm256_castsi256_ps(a), 0), y = _mm256_cvtps_ph(_mm256_castsi256_ps(b), 0);
-        CG_PREFETCH_(cg_at_(v, i + 1536));
-        cg_store_avx2_(out + 2 * i, _mm256_inserti128_si256(_mm256_castsi128_si256(x), y, 1));
-        t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
-        t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
+        const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8);
+        CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
+        cg_vf_put_f16_(out + 2 * i, cg_vf_of_(a));
+        cg_vf_put_f16_(out + 2 * i + 16, cg_vf_of_(b));
+        t0 = cg_vu_absmax_(t0, a);
+        t1 = cg_vu_absmax_(t1, b);
     }
-    absmax_bits = cg_max32_(
-        cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (absmax_bits > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: the instruction gives Inf */
-    return absmax_bits;
-}
-#endif
-#if CG_NEON_
-static uint32_t cg_f16_encode_neon_(const float *v, size_t n, uint8_t *out) {
-    uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
-    uint32_t absmax_bits;
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
-        vst1q_u8(out + 2 * i,
-            vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32(cg_as_float_neon_(a)), cg_as_float_neon_(b))));
-        t0 = vmaxq_u32(t0, cg_abs_neon_(a));
-        t1 = vmaxq_u32(t1, cg_abs_neon_(b));
-    }
-    absmax_bits = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (absmax_bits > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: the instruction gives Inf */
+    absmax_bits = cg_max32_(cg_vu_hmax_(cg_vu_max_(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (absmax_bits > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: the operation gives Inf */
     return absmax_bits;
 }
 #endif
@@ -1862,46 +2549,23 @@ static uint32_t cg_bf16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
     }
     return absmax_bits;
 }
-#if CG_AVX2_
-/* wrong above CG_BF16_LIMIT_ */
-CG_AVX2_INLINE_ __m256i cg_bf16_encode8_avx2_(__m256i u) {
-    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
-    return _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(u, _mm256_set1_epi32(0x7fff)), odd), 16);
+#if CG_VECTOR_
+CG_VECTOR_FN_ cg_vu_ cg_bf16_encode8_(cg_vu_ u) { /* wrong above CG_BF16_LIMIT_ */
+    const cg_vu_ odd = cg_vu_and_(cg_vu_shr_(u, 16), cg_vu_set_(1));
+    return cg_vu_shr_(cg_vu_add_(cg_vu_add_(u, cg_vu_set_(0x7fff)), odd), 16);
 }
-CG_TARGET_AVX2_ static uint32_t cg_bf16_encode_avx2_(const float *v, size_t n, uint8_t *out) {
-    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
+CG_VECTOR_FN_ uint32_t cg_bf16_encode_simd_(const float *v, size_t n, uint8_t *out) {
+    cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
     uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
-        __m256i h = _mm256_packus_epi32(cg_bf16_encode8_avx2_(a), cg_bf16_encode8_avx2_(b));
-        CG_PREFETCH_(cg_at_(v, i + 1536));
-        cg_store_avx2_(out + 2 * i, _mm256_permute4x64_epi64(h, 0xd8));
-        t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
-        t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
+        const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8);
+        CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
+        cg_vu_put16_(out + 2 * i, cg_bf16_encode8_(a), cg_bf16_encode8_(b));
+        t0 = cg_vu_absmax_(t0, a);
+        t1 = cg_vu_absmax_(t1, b);
     }
-    absmax_bits = cg_max32_(
-        cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (absmax_bits > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
-    return absmax_bits;
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ uint32x4_t cg_bf16_round_neon_(uint32x4_t u) { /* added to u, makes its upper half round to nearest even */
-    return vaddq_u32(vandq_u32(vshrq_n_u32(u, 16), vdupq_n_u32(1)), vdupq_n_u32(0x7fff));
-}
-static uint32_t cg_bf16_encode_neon_(const float *v, size_t n, uint8_t *out) {
-    uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
-    uint32_t absmax_bits;
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
-        uint16x8_t h = vaddhn_high_u32(vaddhn_u32(a, cg_bf16_round_neon_(a)), b, cg_bf16_round_neon_(b));
-        vst1q_u8(out + 2 * i, vreinterpretq_u8_u16(h));
-        t0 = vmaxq_u32(t0, cg_abs_neon_(a));
-        t1 = vmaxq_u32(t1, cg_abs_neon_(b));
-    }
-    absmax_bits = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    absmax_bits = cg_max32_(cg_vu_hmax_(cg_vu_max_(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
     if (absmax_bits > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
     return absmax_bits;
 }
@@ -1910,10 +2574,9 @@ static uint32_t cg_bf16_encode_neon_(const float *v, size_t n, uint8_t *out) {
 /* src/core/kernels/levels.h */
 /* levels: kernels that write sign bits and the symbols of a uniform grid
 
-   Offers   sign_encode, levels_encode; cg_hash8_avx2_ and cg_hash4_neon_
-   Needs    base, random, table
-   Touches  nothing but its arguments
-   Other headers may use: cg_hash8_avx2_ */
+   Offers   sign_encode, levels_encode
+   Needs    base, random, table, the vector layer
+   Touches  nothing but its arguments */
 
 /* sign_encode: bit i % 8 of out[i / 8] is 1 where v[i] < 0 (so 0 for -0 and NaN), bits after the last are 0. Adds
    |v[i]| to lanes[i % 16] unless lanes is NULL; to sum up a longer vector, all calls but the last have n % 16 == 0.
@@ -1930,117 +2593,54 @@ static uint32_t cg_sign_encode_scalar_(const float *v, size_t n, uint8_t *out, d
     }
     return absmax_bits;
 }
-#if CG_AVX2_
-/* masks of v < 0 */
-CG_AVX2_INLINE_ __m256i cg_negative_avx2_(__m256i v) {
-    return _mm256_castps_si256(_mm256_cmp_ps(_mm256_castsi256_ps(v), _mm256_setzero_ps(), _CMP_LT_OQ));
-}
-/* eight magnitudes to eight lanes */
-CG_AVX2_INLINE_ void cg_lanes_add_avx2_(__m256d *s, __m256 m) {
-    s[0] = _mm256_add_pd(s[0], _mm256_cvtps_pd(_mm256_castps256_ps128(m)));
-    s[1] = _mm256_add_pd(s[1], _mm256_cvtps_pd(_mm256_extractf128_ps(m, 1)));
-}
+#if CG_VECTOR_
 /* The first n / 32 * 32 values; returns how many. sums: adds to s, and leaves *absmax 0: a NaN or Inf shows in the sum
    of magnitudes, so that no maximum is needed beside it. */
-CG_AVX2_INLINE_ size_t cg_sign_encode32_avx2_(
-    const float *v, size_t n, uint8_t *out, __m256i *absmax, __m256d *s, int sums) {
-    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
+CG_VECTOR_FN_ size_t cg_sign_encode32_(const float *v, size_t n, uint8_t *out, cg_vu_ *absmax, cg_vd_ *s, int sums) {
+    cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
-                d = cg_load8_avx2_(v, i + 24);
-        __m256i ab = _mm256_packs_epi32(cg_negative_avx2_(a), cg_negative_avx2_(b)),
-                cd = _mm256_packs_epi32(cg_negative_avx2_(c), cg_negative_avx2_(d));
-        __m256i bits = cg_pack_order_avx2_(_mm256_packs_epi16(ab, cd));
-        cg_prefetch_ahead_avx2_(v, i);
-        cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(bits));
-        a = cg_abs_avx2_(a);
-        b = cg_abs_avx2_(b);
-        c = cg_abs_avx2_(c);
-        d = cg_abs_avx2_(d);
+        cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8), c = cg_vu_floats_(v, i + 16),
+               d = cg_vu_floats_(v, i + 24);
+        cg_prefetch32_(v, i, CG_AHEAD_);
+        cg_put32_(out + i / 8,
+            cg_vb_mask_(
+                cg_vb_narrow_signed_(cg_vu_negative_(a), cg_vu_negative_(b), cg_vu_negative_(c), cg_vu_negative_(d))));
+        a = cg_vu_abs_(a);
+        b = cg_vu_abs_(b);
+        c = cg_vu_abs_(c);
+        d = cg_vu_abs_(d);
         if (sums) {
-            cg_lanes_add_avx2_(s, _mm256_castsi256_ps(a));
-            cg_lanes_add_avx2_(s + 2, _mm256_castsi256_ps(b));
-            cg_lanes_add_avx2_(s, _mm256_castsi256_ps(c));
-            cg_lanes_add_avx2_(s + 2, _mm256_castsi256_ps(d));
+            cg_lanes_add_(s, cg_vf_of_(a));
+            cg_lanes_add_(s + 2, cg_vf_of_(b));
+            cg_lanes_add_(s, cg_vf_of_(c));
+            cg_lanes_add_(s + 2, cg_vf_of_(d));
         } else {
-            t0 = _mm256_max_epu32(t0, _mm256_max_epu32(a, b));
-            t1 = _mm256_max_epu32(t1, _mm256_max_epu32(c, d));
+            t0 = cg_vu_max_(t0, cg_vu_max_(a, b));
+            t1 = cg_vu_max_(t1, cg_vu_max_(c, d));
         }
     }
-    *absmax = _mm256_max_epu32(t0, t1);
+    *absmax = cg_vu_max_(t0, t1);
     return i;
 }
-CG_TARGET_AVX2_ static uint32_t cg_sign_encode_avx2_(const float *v, size_t n, uint8_t *out, double *lanes) {
-    __m256i absmax;
-    __m256d s[4];
+CG_VECTOR_FN_ uint32_t cg_sign_encode_simd_(const float *v, size_t n, uint8_t *out, double *lanes) {
+    cg_vu_ absmax;
+    cg_vd_ s[4];
     uint32_t absmax_bits;
     size_t i;
     if (lanes) {
         double lane_total = 0.0;
-        for (int j = 0; j < 4; j++) s[j] = _mm256_loadu_pd(lanes + 4 * j);
-        i = cg_sign_encode32_avx2_(v, n, out, &absmax, s, 1);
-        for (int j = 0; j < 4; j++) _mm256_storeu_pd(lanes + 4 * j, s[j]);
+        cg_lanes_load_(s, lanes);
+        i = cg_sign_encode32_(v, n, out, &absmax, s, 1);
+        cg_lanes_store_(lanes, s);
         for (int j = 0; j < 16; j++) lane_total += lanes[j];
         absmax_bits = lane_total < 1.7e308 ? 0 : CG_INF_BITS_; /* false for NaN as well */
     } else {
-        i = cg_sign_encode32_avx2_(v, n, out, &absmax, s, 0);
-        absmax_bits = cg_hmax_u32_avx2_(absmax);
+        i = cg_sign_encode32_(v, n, out, &absmax, NULL, 0);
+        absmax_bits = cg_vu_hmax_(absmax);
     }
     return i < n ? cg_max32_(absmax_bits, cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes))
                  : absmax_bits;
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ void cg_lanes_add_neon_(float64x2_t *s, uint32x4_t m) {
-    s[0] = s[0] + vcvt_f64_f32(vget_low_f32(cg_as_float_neon_(m)));
-    s[1] = s[1] + vcvt_high_f64_f32(cg_as_float_neon_(m));
-}
-/* Signs of 16 values as byte masks; raises *absmax and, with sums, adds to the 16 lanes s. */
-CG_INLINE_ uint8x16_t cg_sign_encode16_neon_(const float *v, size_t i, uint32x4_t *absmax, float64x2x4_t *s, int sums) {
-    uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
-               d = cg_load4_neon_(v, i + 12);
-    uint8x16_t mask = cg_narrow_neon_(vcltzq_f32(cg_as_float_neon_(a)), vcltzq_f32(cg_as_float_neon_(b)),
-        vcltzq_f32(cg_as_float_neon_(c)), vcltzq_f32(cg_as_float_neon_(d)));
-    a = cg_abs_neon_(a);
-    b = cg_abs_neon_(b);
-    c = cg_abs_neon_(c);
-    d = cg_abs_neon_(d);
-    *absmax = vmaxq_u32(*absmax, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
-    if (sums) {
-        cg_lanes_add_neon_(&s[0].val[0], a);
-        cg_lanes_add_neon_(&s[0].val[2], b);
-        cg_lanes_add_neon_(&s[1].val[0], c);
-        cg_lanes_add_neon_(&s[1].val[2], d);
-    }
-    return mask;
-}
-CG_INLINE_ size_t cg_sign_encode64_neon_(
-    const float *v, size_t n, uint8_t *out, uint32x4_t *absmax, float64x2x4_t *s, int sums) {
-    size_t i = 0;
-    for (; i + 64 <= n; i += 64) {
-        uint8x16_t a = cg_sign_encode16_neon_(v, i, absmax, s, sums),
-                   b = cg_sign_encode16_neon_(v, i + 16, absmax, s, sums);
-        uint8x16_t c = cg_sign_encode16_neon_(v, i + 32, absmax, s, sums),
-                   d = cg_sign_encode16_neon_(v, i + 48, absmax, s, sums);
-        cg_put64_(out + i / 8, cg_movemask_neon_(a, b, c, d));
-    }
-    return i;
-}
-static uint32_t cg_sign_encode_neon_(const float *v, size_t n, uint8_t *out, double *lanes) {
-    uint32x4_t absmax = vdupq_n_u32(0);
-    float64x2x4_t s[2];
-    size_t i;
-    if (lanes) {
-        s[0] = vld1q_f64_x4(lanes);
-        s[1] = vld1q_f64_x4(lanes + 8);
-        i = cg_sign_encode64_neon_(v, n, out, &absmax, s, 1);
-        vst1q_f64_x4(lanes, s[0]);
-        vst1q_f64_x4(lanes + 8, s[1]);
-    } else {
-        i = cg_sign_encode64_neon_(v, n, out, &absmax, NULL, 0);
-    }
-    return cg_max32_(vmaxvq_u32(absmax), cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes));
 }
 #endif
 
@@ -2060,131 +2660,52 @@ static void cg_levels_encode_scalar_(
     for (size_t i = 0; i < n; i++)
         symbols[i] = cg_level_encode_(q, cg_load_(v, i), q->stochastic ? cg_noise_(key, position + (uint32_t)i) : 0.0f);
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(
-    cg_key_ key, uint32_t counter) { /* cg_hash32_ of eight counters from this one on */
-    __m256i h = _mm256_add_epi32(_mm256_set1_epi32((int)counter), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    h = _mm256_xor_si256(h, _mm256_set1_epi32((int)key.a));
-    h = _mm256_mullo_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 16)), _mm256_set1_epi32(0x7FEB352D));
-    h = _mm256_add_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 15)), _mm256_set1_epi32((int)key.b));
-    h = _mm256_mullo_epi32(h, _mm256_set1_epi32((int)0x846CA68Bu));
-    return _mm256_xor_si256(h, _mm256_srli_epi32(h, 16));
-}
+#if CG_VECTOR_
 /* Levels of eight values with hashes h. prescale, subtract: whether these steps change anything. */
-CG_AVX2_INLINE_ __m256i cg_levels_encode8_avx2_(
-    __m256i v, __m256i h, const cg_levels_ *q, int stochastic, int prescale, int subtract) {
-    __m256 t = _mm256_castsi256_ps(v);
-    if (prescale) t = cg_mul8_avx2_(t, _mm256_set1_ps(q->prescale));
-    if (subtract) t = _mm256_sub_ps(t, _mm256_set1_ps(q->encode_offset));
-    t = cg_mul8_avx2_(t, _mm256_set1_ps(q->inv_step));
-    if (stochastic) t = _mm256_add_ps(t, cg_mul8_avx2_(_mm256_cvtepi32_ps(h), _mm256_set1_ps(2.3283064365386963e-10f)));
-    /* the minimum, as the conversion of too large a value gives the smallest integer */
-    return _mm256_cvtps_epi32(_mm256_min_ps(t, _mm256_set1_ps(1024.0f)));
+CG_VECTOR_FN_ cg_vu_ cg_levels_encode8_(
+    cg_vf_ t, cg_vu_ h, const cg_levels_ *q, int stochastic, int prescale, int subtract) {
+    if (prescale) t = cg_vf_mul_(t, cg_vf_set_(q->prescale));
+    if (subtract) t = cg_vf_sub_(t, cg_vf_set_(q->encode_offset));
+    t = cg_vf_mul_(t, cg_vf_set_(q->inv_step));
+    if (stochastic) t = cg_vf_add_(t, cg_vf_mul_(cg_vf_int_(h), cg_vf_set_(2.3283064365386963e-10f)));
+    return cg_vu_round_(t);
 }
-CG_AVX2_INLINE_ size_t cg_levels_encode32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
-    size_t n, uint8_t *symbols, int stochastic, int prescale, int subtract) {
-    const __m256i zero_symbol = _mm256_set1_epi16((short)q->zero_symbol),
-                  max_symbol = _mm256_set1_epi8((char)q->max_symbol);
+CG_VECTOR_FN_ size_t cg_levels_encode32_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n,
+    uint8_t *symbols, int stochastic, int prescale, int subtract) {
+    const cg_vu_ max_symbol = cg_vb_set_((unsigned)q->max_symbol);
+    const int zero_symbol = q->zero_symbol;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i h = _mm256_setzero_si256(), g = h, a, b, c, d;
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_)); /* this chunk was measured before and is in L1; the next one is not */
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        if (stochastic) {
-            uint32_t p = position + (uint32_t)i;
-            h = cg_hash8_avx2_(key, p >> 1);
-            g = cg_hash8_avx2_(key, (p >> 1) + 8);
-        }
-        a = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i), h, q, stochastic, prescale, subtract);
-        b = cg_levels_encode8_avx2_(
-            cg_load8_avx2_(v, i + 8), cg_swap_halves_avx2_(h), q, stochastic, prescale, subtract);
-        c = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i + 16), g, q, stochastic, prescale, subtract);
-        d = cg_levels_encode8_avx2_(
-            cg_load8_avx2_(v, i + 24), cg_swap_halves_avx2_(g), q, stochastic, prescale, subtract);
-        a = _mm256_add_epi16(_mm256_packs_epi32(a, b), zero_symbol);
-        c = _mm256_add_epi16(_mm256_packs_epi32(c, d), zero_symbol);
-        a = cg_pack_order_avx2_(_mm256_packus_epi16(a, c));
-        cg_store_avx2_(symbols + i, _mm256_min_epu8(a, max_symbol));
+        cg_vu_ h[4], a, b, c, d;
+        h[0] = h[1] = h[2] = h[3] = cg_vu_set_(0);
+        cg_prefetch32_(v, i, CG_CHUNK_); /* this chunk was measured before and is in L1; the next one is not */
+        if (stochastic) cg_vu_noise_(key, position + (uint32_t)i, h);
+        a = cg_levels_encode8_(cg_vf_load_(v, i), h[0], q, stochastic, prescale, subtract);
+        b = cg_levels_encode8_(cg_vf_load_(v, i + 8), h[1], q, stochastic, prescale, subtract);
+        c = cg_levels_encode8_(cg_vf_load_(v, i + 16), h[2], q, stochastic, prescale, subtract);
+        d = cg_levels_encode8_(cg_vf_load_(v, i + 24), h[3], q, stochastic, prescale, subtract);
+        cg_vb_put_(symbols + i, cg_vb_min_(cg_vb_narrow_add_(a, b, c, d, zero_symbol), max_symbol));
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_levels_encode_avx2_(
+CG_VECTOR_FN_ void cg_levels_encode_simd_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const int mode = (q->stochastic ? 3 : 0) + (q->prescale != 1.0f ? 2 : q->encode_offset != 0.0f ? 1 : 0);
-    /* one hash serves positions p and p + 8 of 16: vectors begin at a multiple of 16 */
-    size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i = 0;
+    size_t head = cg_noise_head_(q->stochastic, position, n), i = 0;
     if (head) cg_levels_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
     position += (uint32_t)head;
     symbols += head;
     n -= head;
     switch (mode) {
-    case 0: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 0, 0, 0); break;
-    case 1: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 0, 0, 1); break;
-    case 2: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 0, 1, 1); break;
-    case 3: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 1, 0, 0); break;
-    case 4: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 1, 0, 1); break;
-    default: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 1, 1, 1);
+    case 0: i = cg_levels_encode32_(q, key, position, v, n, symbols, 0, 0, 0); break;
+    case 1: i = cg_levels_encode32_(q, key, position, v, n, symbols, 0, 0, 1); break;
+    case 2: i = cg_levels_encode32_(q, key, position, v, n, symbols, 0, 1, 1); break;
+    case 3: i = cg_levels_encode32_(q, key, position, v, n, symbols, 1, 0, 0); break;
+    case 4: i = cg_levels_encode32_(q, key, position, v, n, symbols, 1, 0, 1); break;
+    default: i = cg_levels_encode32_(q, key, position, v, n, symbols, 1, 1, 1);
     }
-    _mm256_zeroupper();
     if (i < n) cg_levels_encode_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) { /* cg_hash32_ of four counters from this one on */
-    const uint32x4_t lane = { 0, 1, 2, 3 };
-    uint32x4_t h = veorq_u32(vaddq_u32(vdupq_n_u32(counter), lane), vdupq_n_u32(key.a));
-    h = vmulq_u32(veorq_u32(h, vshrq_n_u32(h, 16)), vdupq_n_u32(0x7FEB352Du));
-    h = vmulq_u32(vaddq_u32(veorq_u32(h, vshrq_n_u32(h, 15)), vdupq_n_u32(key.b)), vdupq_n_u32(0x846CA68Bu));
-    return veorq_u32(h, vshrq_n_u32(h, 16));
-}
-CG_INLINE_ int16x4_t cg_levels_encode4_neon_(
-    uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int no_offset) {
-    float32x4_t t = cg_as_float_neon_(v);
-    if (!no_offset) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->encode_offset);
-    t = cg_times_neon_(t, vdupq_n_f32(q->inv_step));
-    if (stochastic)
-        t = t + cg_times_neon_(vcvtq_f32_s32(vreinterpretq_s32_u32(h)), vdupq_n_f32(2.3283064365386963e-10f));
-    /* both saturate, as does the addition of zero_symbol: the clamp of values outside the grid */
-    return vqmovn_s32(vcvtnq_s32_f32(t));
-}
-CG_INLINE_ size_t cg_levels_encode16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
-    size_t n, uint8_t *symbols, int stochastic, int no_offset) {
-    const int16x8_t zero_symbol = vdupq_n_s16((int16_t)q->zero_symbol);
-    const uint8x16_t max_symbol = vdupq_n_u8((uint8_t)q->max_symbol);
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        uint32x4_t h = vdupq_n_u32(0), g = h;
-        int16x4_t a, b, c, d;
-        if (stochastic) {
-            h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
-            g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
-        }
-        a = cg_levels_encode4_neon_(cg_load4_neon_(v, i), h, q, stochastic, no_offset);
-        b = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 4), g, q, stochastic, no_offset);
-        c = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 8), cg_swap_halves_neon_(h), q, stochastic, no_offset);
-        d = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 12), cg_swap_halves_neon_(g), q, stochastic, no_offset);
-        vst1q_u8(symbols + i,
-            vminq_u8(vcombine_u8(vqmovun_s16(vqaddq_s16(vcombine_s16(a, b), zero_symbol)),
-                         vqmovun_s16(vqaddq_s16(vcombine_s16(c, d), zero_symbol))),
-                max_symbol));
-    }
-    return i;
-}
-static void cg_levels_encode_neon_(
-    const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
-    const int no_offset = q->prescale == 1.0f && q->encode_offset == 0.0f;
-    size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, done;
-    cg_levels_encode_scalar_(q, key, position, v, head, symbols);
-    v = cg_at_(v, head);
-    position += (uint32_t)head;
-    symbols += head;
-    n -= head;
-    if (q->stochastic && no_offset) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 1, 1);
-    else if (q->stochastic) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 1, 0);
-    else if (no_offset) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 0, 1);
-    else done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 0, 0);
-    cg_levels_encode_scalar_(q, key, position + (uint32_t)done, cg_at_(v, done), n - done, symbols + done);
 }
 #endif
 
@@ -2192,7 +2713,7 @@ static void cg_levels_encode_neon_(
 /* pack: kernels that pack symbols of 1..7 bits, and unpack them
 
    Offers   pack, unpack
-   Needs    base, table
+   Needs    base, table, the vector layer
    Touches  nothing but its arguments */
 
 /* pack: symbols below 2^bits, bits = 1..7, as one string of bits, LSB first: eight of them fill `bits` bytes. Writes
@@ -2205,87 +2726,14 @@ static void cg_pack_scalar_(const uint8_t *symbols, size_t n, unsigned bits, uin
         for (unsigned j = 0; j < (many * bits + 7) / 8; j++) *out++ = (uint8_t)(w >> 8 * j);
     }
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ size_t cg_pack_bits_avx2_(const uint8_t *symbols, size_t n, uint8_t *out) {
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_pack_simd_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
     size_t i = 0;
-    for (; i + 32 <= n; i += 32)
-        cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(cg_load_bytes_avx2_(symbols + i), 7)));
-    return i;
-}
-CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
-    size_t i = 0;
-    if (bits == 1) {
-        i = cg_pack_bits_avx2_(symbols, n, out);
-    } else if (bits == 4) {
-        for (; i + 64 <= n; i += 64) {
-            const __m256i times = _mm256_set1_epi16(0x1001);
-            __m256i a = _mm256_maddubs_epi16(cg_load_bytes_avx2_(symbols + i), times),
-                    b = _mm256_maddubs_epi16(cg_load_bytes_avx2_(symbols + i + 32), times);
-            cg_store_avx2_(out + i / 2, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
-        }
-    } else { /* join 2 symbols in 16 bits, 4 in 32, 8 in 64, then move the bytes in use side by side */
-        const __m256i pair = _mm256_set1_epi16((short)(1 | 1 << (8 + bits))),
-                      quad = _mm256_set1_epi32(1 | 1 << (16 + 2 * bits));
-        const __m128i up = _mm_cvtsi32_si128((int)(32 - 4 * bits));
-        uint8_t shuffle_bytes[16];
-        __m256i squeeze_shuffle;
-        for (unsigned j = 0; j < 16; j++)
-            shuffle_bytes[j] = (uint8_t)(j < bits ? j : j < 2 * bits ? 8 + j - bits : 0x80);
-        squeeze_shuffle = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)shuffle_bytes));
-        /* stores are of 16 bytes, of which 2*bits count: they stay within the bytes of whole groups of eight */
-        for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
-            uint8_t *to = out + i / 8 * bits;
-            __m256i w = _mm256_madd_epi16(_mm256_maddubs_epi16(pair, cg_load_bytes_avx2_(symbols + i)), quad);
-            w = _mm256_or_si256(_mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)),
-                _mm256_srl_epi64(_mm256_andnot_si256(_mm256_set1_epi64x(0xffffffff), w), up));
-            w = _mm256_shuffle_epi8(w, squeeze_shuffle);
-            _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(w));
-            _mm_storeu_si128((__m128i *)(void *)(to + 2 * bits), _mm256_extracti128_si256(w, 1));
-        }
-    }
-    _mm256_zeroupper();
+    if (bits == 1)
+        for (; i + 32 <= n; i += 32)
+            cg_put32_(out + i / 8, cg_vb_mask_in_order_(cg_vu_shl_(cg_vu_load_(symbols + i), 7)));
+    else i = cg_pack_most_(symbols, n, bits, out);
     if (i < n) cg_pack_scalar_(symbols + i, n - i, bits, out + i / 8 * bits);
-}
-#endif
-#if CG_NEON_
-static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
-    size_t i = 0;
-    if (bits == 1) {
-        for (; i + 64 <= n; i += 64) {
-            uint8x16_t a = vld1q_u8(symbols + i), b = vld1q_u8(symbols + i + 16), c = vld1q_u8(symbols + i + 32),
-                       d = vld1q_u8(symbols + i + 48);
-            cg_put64_(out + i / 8, cg_movemask_neon_(vtstq_u8(a, a), vtstq_u8(b, b), vtstq_u8(c, c), vtstq_u8(d, d)));
-        }
-    } else if (bits == 2) {
-        for (; i + 64 <= n; i += 64) {
-            uint8x16x4_t s = vld4q_u8(symbols + i);
-            vst1q_u8(out + i / 4, vsliq_n_u8(vsliq_n_u8(s.val[0], s.val[1], 2), vsliq_n_u8(s.val[2], s.val[3], 2), 4));
-        }
-    } else if (bits == 4) {
-        for (; i + 32 <= n; i += 32) {
-            uint8x16x2_t s = vld2q_u8(symbols + i);
-            vst1q_u8(out + i / 2, vsliq_n_u8(s.val[0], s.val[1], 4));
-        }
-    } else {
-        /* join 2 symbols in 16 bits, 4 in 32, 8 in 64: the upper of two moves down to the lower one's end */
-        const int b = (int)bits;
-        const int16x8_t down2 = vdupq_n_s16((int16_t)(b - 8));
-        const int32x4_t down4 = vdupq_n_s32(2 * b - 16);
-        const int64x2_t down8 = vdupq_n_s64(4 * b - 32);
-        const uint16x8_t low2 = vdupq_n_u16((uint16_t)((1u << bits) - 1u));
-        const uint32x4_t low4 = vdupq_n_u32((1u << 2 * bits) - 1u);
-        const uint64x2_t low8 = vdupq_n_u64(((uint64_t)1 << 4 * bits) - 1);
-        /* stores are of 8 bytes, of which `bits` count: the one after it overwrites the others */
-        for (; i + 16 <= n && i / 8 * bits + bits + 8 <= n / 8 * bits; i += 16) {
-            uint16x8_t w2 = vreinterpretq_u16_u8(vld1q_u8(symbols + i));
-            uint32x4_t w4 = vreinterpretq_u32_u16(vbslq_u16(low2, w2, vshlq_u16(w2, down2)));
-            uint64x2_t w8 = vreinterpretq_u64_u32(vbslq_u32(low4, w4, vshlq_u32(w4, down4)));
-            uint8x16_t w = vreinterpretq_u8_u64(vbslq_u64(low8, w8, vshlq_u64(w8, down8)));
-            vst1_u8(out + i / 8 * bits, vget_low_u8(w));
-            vst1_u8(out + i / 8 * bits + bits, vget_high_u8(w));
-        }
-    }
-    cg_pack_scalar_(symbols + i, n - i, bits, out + i / 8 * bits);
 }
 #endif
 
@@ -2298,79 +2746,10 @@ static void cg_unpack_scalar_(const uint8_t *in, size_t n, unsigned bits, uint8_
         for (unsigned j = 0; j < many; j++) symbols[i + j] = (uint8_t)(w >> j * bits & ((1u << bits) - 1u));
     }
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
-    const __m128i by4 = _mm_cvtsi32_si128((int)(4 * bits)), by2 = _mm_cvtsi32_si128((int)(2 * bits)),
-                  by1 = _mm_cvtsi32_si128((int)bits);
-    const __m256i low4 = _mm256_set1_epi64x((long long)(((uint64_t)1 << 4 * bits) - 1)),
-                  low2 = _mm256_set1_epi32((int)((1u << 2 * bits) - 1u));
-    const __m256i low1 = _mm256_set1_epi16((short)((1u << bits) - 1u));
-    uint8_t shuffle_bytes[16];
-    __m256i spread_shuffle;
-    size_t i = 0;
-    if (bits == 4) {
-        for (; i + 32 <= n; i += 32) {
-            __m256i w = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(in + i / 2)));
-            cg_store_avx2_(
-                symbols + i, _mm256_and_si256(_mm256_or_si256(w, _mm256_slli_epi16(w, 4)), _mm256_set1_epi8(15)));
-        }
-    }
-    for (unsigned j = 0; j < 16; j++) shuffle_bytes[j] = (uint8_t)(j % 8 < bits ? j / 8 * bits + j % 8 : 0x80);
-    spread_shuffle = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)shuffle_bytes));
-    for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
-        const uint8_t *p = in + i / 8 * bits;
-        __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)p)),
-            _mm_loadu_si128((const __m128i *)(const void *)(p + 2 * bits)), 1);
-        w = _mm256_shuffle_epi8(w, spread_shuffle);
-        w = _mm256_or_si256(
-            _mm256_and_si256(w, low4), _mm256_slli_epi64(_mm256_and_si256(_mm256_srl_epi64(w, by4), low4), 32));
-        w = _mm256_or_si256(
-            _mm256_and_si256(w, low2), _mm256_slli_epi32(_mm256_and_si256(_mm256_srl_epi32(w, by2), low2), 16));
-        w = _mm256_or_si256(
-            _mm256_and_si256(w, low1), _mm256_slli_epi16(_mm256_and_si256(_mm256_srl_epi16(w, by1), low1), 8));
-        cg_store_avx2_(symbols + i, w);
-    }
-    _mm256_zeroupper();
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_unpack_simd_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
+    const size_t i = cg_unpack_most_(in, n, bits, symbols);
     if (i < n) cg_unpack_scalar_(in + i / 8 * bits, n - i, bits, symbols + i);
-}
-#endif
-#if CG_NEON_
-static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
-    const uint8x16_t low = vdupq_n_u8((uint8_t)((1u << bits) - 1u));
-    size_t i = 0;
-    if (bits == 2) {
-        for (; i + 64 <= n; i += 64) {
-            uint8x16_t w = vld1q_u8(in + i / 4);
-            uint8x16x4_t s;
-            s.val[0] = vandq_u8(w, low);
-            s.val[1] = vandq_u8(vshrq_n_u8(w, 2), low);
-            s.val[2] = vandq_u8(vshrq_n_u8(w, 4), low);
-            s.val[3] = vshrq_n_u8(w, 6);
-            vst4q_u8(symbols + i, s);
-        }
-    } else if (bits == 4) {
-        for (; i + 32 <= n; i += 32) {
-            uint8x16_t w = vld1q_u8(in + i / 2);
-            uint8x16x2_t s;
-            s.val[0] = vandq_u8(w, low);
-            s.val[1] = vshrq_n_u8(w, 4);
-            vst2q_u8(symbols + i, s);
-        }
-    } else { /* the steps of packing in reverse order; the last `and` clears what else is in a byte */
-        const int b = (int)bits;
-        const int64x2_t up8 = vdupq_n_s64(32 - 4 * b);
-        const int32x4_t up4 = vdupq_n_s32(16 - 2 * b);
-        const int16x8_t up2 = vdupq_n_s16((int16_t)(8 - b));
-        for (; i + 16 <= n && i / 8 * bits + bits + 8 <= n / 8 * bits; i += 16) {
-            const uint8_t *p = in + i / 8 * bits;
-            uint64x2_t w8 = vreinterpretq_u64_u8(vcombine_u8(vld1_u8(p), vld1_u8(p + bits)));
-            uint32x4_t w4 = vreinterpretq_u32_u64(vbslq_u64(vdupq_n_u64(0xffffffffu), w8, vshlq_u64(w8, up8)));
-            uint16x8_t w2 = vreinterpretq_u16_u32(vbslq_u32(vdupq_n_u32(0xffff), w4, vshlq_u32(w4, up4)));
-            vst1q_u8(
-                symbols + i, vandq_u8(vreinterpretq_u8_u16(vbslq_u16(vdupq_n_u16(0xff), w2, vshlq_u16(w2, up2))), low));
-        }
-    }
-    cg_unpack_scalar_(in + i / 8 * bits, n - i, bits, symbols + i);
 }
 #endif
 
@@ -2378,7 +2757,7 @@ static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t 
 /* filter: kernels that select values by magnitude or by chance, and that count them
 
    Offers   filter, bernoulli, count_above; CG_SLACK_
-   Needs    base, random, table, levels
+   Needs    base, random, table, the vector layer, levels
    Touches  nothing but its arguments */
 
 #define CG_SLACK_ 16u /* values beyond those selected that filter and bernoulli may write */
@@ -2397,44 +2776,38 @@ static size_t cg_filter_scalar_(
     }
     return count;
 }
-#if CG_AVX2_
-/* Which of eight values, or of 32 (a bit each), have magnitude bits above threshold_minus_1, compared as signed. */
-CG_AVX2_INLINE_ __m256i cg_filter_mask_avx2_(const float *v, size_t i, __m256i threshold_minus_1) {
-    return _mm256_cmpgt_epi32(cg_abs_avx2_(cg_load8_avx2_(v, i)), threshold_minus_1);
+#if CG_VECTOR_
+/* Which of 32 values (a bit each) have magnitude bits above threshold_minus_1, compared as signed. */
+CG_VECTOR_FN_ uint64_t cg_filter_mask32_(const float *v, size_t i, cg_vu_ threshold_minus_1) {
+    return cg_vb_mask_(cg_vb_narrow_signed_(cg_vu_gt_(cg_vu_abs_(cg_vu_floats_(v, i)), threshold_minus_1),
+        cg_vu_gt_(cg_vu_abs_(cg_vu_floats_(v, i + 8)), threshold_minus_1),
+        cg_vu_gt_(cg_vu_abs_(cg_vu_floats_(v, i + 16)), threshold_minus_1),
+        cg_vu_gt_(cg_vu_abs_(cg_vu_floats_(v, i + 24)), threshold_minus_1)));
 }
-CG_AVX2_INLINE_ uint64_t cg_filter_mask32_avx2_(const float *v, size_t i, __m256i threshold_minus_1) {
-    __m256i a = _mm256_packs_epi32(
-        cg_filter_mask_avx2_(v, i, threshold_minus_1), cg_filter_mask_avx2_(v, i + 8, threshold_minus_1));
-    __m256i b = _mm256_packs_epi32(
-        cg_filter_mask_avx2_(v, i + 16, threshold_minus_1), cg_filter_mask_avx2_(v, i + 24, threshold_minus_1));
-    a = cg_pack_order_avx2_(_mm256_packs_epi16(a, b));
-    return (uint32_t)_mm256_movemask_epi8(a);
-}
-CG_TARGET_AVX2_ static size_t cg_filter_avx2_(
+CG_VECTOR_FN_ size_t cg_filter_simd_(
     const float *v, size_t n, uint32_t threshold_bits, uint32_t first_index, uint32_t *index, float *value) {
-    const __m256i threshold_minus_1 = _mm256_set1_epi32((int)(threshold_bits - 1u));
+    const cg_vu_ threshold_minus_1 = cg_vu_set_(threshold_bits - 1u);
     const uint64_t guard_bit = (uint64_t)1 << 63; /* keeps ctz defined for an empty mask */
     size_t count = 0, i = 0;
     for (; i + 64 <= n; i += 64) {
         const uintptr_t ahead = (uintptr_t)v + 4 * i + 8192; /* hardware prefetching stops at every page */
         uint64_t m;
         size_t many, j;
-        for (unsigned line = 0; line < 256; line += 64) __builtin_prefetch((const void *)(ahead + line), 0, 2);
-        m = cg_filter_mask32_avx2_(v, i, threshold_minus_1) |
-            cg_filter_mask32_avx2_(v, i + 32, threshold_minus_1) << 32;
+        for (unsigned line = 0; line < 256; line += 64) CG_PREFETCH_L2_((const void *)(ahead + line));
+        m = cg_filter_mask32_(v, i, threshold_minus_1) | cg_filter_mask32_(v, i + 32, threshold_minus_1) << 32;
         many = (size_t)__builtin_popcountll(m);
         /* two are written without a branch: whether there are 0, 1 or 2 cannot be predicted */
-        j = i + (size_t)__builtin_ctzll(m | guard_bit);
+        j = i + cg_ctz_(m | guard_bit);
         index[count] = first_index + (uint32_t)j;
         value[count] = cg_load_(v, j);
         m &= m - 1;
-        j = i + (size_t)__builtin_ctzll(m | guard_bit);
+        j = i + cg_ctz_(m | guard_bit);
         index[count + 1] = first_index + (uint32_t)j;
         value[count + 1] = cg_load_(v, j);
         if (many > 2) {
             for (size_t c = 2; c < many; c++) {
                 m &= m - 1;
-                j = i + (size_t)__builtin_ctzll(m);
+                j = i + cg_ctz_(m);
                 index[count + c] = first_index + (uint32_t)j;
                 value[count + c] = cg_load_(v, j);
             }
@@ -2445,53 +2818,21 @@ CG_TARGET_AVX2_ static size_t cg_filter_avx2_(
         cg_filter_scalar_(cg_at_(v, i), n - i, threshold_bits, first_index + (uint32_t)i, index + count, value + count);
 }
 #endif
-#if CG_NEON_
-CG_INLINE_ uint8x16_t cg_filter_mask_neon_(
-    const float *v, size_t i, uint32x4_t threshold) { /* byte masks of 16 values */
-    return cg_narrow_neon_(vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i)), threshold),
-        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 4)), threshold),
-        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 8)), threshold),
-        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 12)), threshold));
-}
-static size_t cg_filter_neon_(
-    const float *v, size_t n, uint32_t threshold_bits, uint32_t first_index, uint32_t *index, float *value) {
-    const uint32x4_t threshold = vdupq_n_u32(threshold_bits);
-    const uint64_t guard_bit = (uint64_t)1 << 63; /* keeps ctz defined for an empty mask */
-    size_t count = 0, i = 0;
-    for (; i + 64 <= n; i += 64) {
-        uint64_t m = cg_movemask_neon_(cg_filter_mask_neon_(v, i, threshold),
-            cg_filter_mask_neon_(v, i + 16, threshold), cg_filter_mask_neon_(v, i + 32, threshold),
-            cg_filter_mask_neon_(v, i + 48, threshold));
-        size_t many = cg_popcount_(m), j;
-        /* two are written without a branch: whether there are 0, 1 or 2 cannot be predicted */
-        j = i + cg_ctz_(m | guard_bit);
-        index[count] = first_index + (uint32_t)j;
-        value[count] = cg_load_(v, j);
-        m &= m - 1;
-        j = i + cg_ctz_(m | guard_bit);
-        index[count + 1] = first_index + (uint32_t)j;
-        value[count + 1] = cg_load_(v, j);
-        for (size_t c = 2; c < many; c++) {
-            m &= m - 1;
-            j = i + cg_ctz_(m);
-            index[count + c] = first_index + (uint32_t)j;
-            value[count + c] = cg_load_(v, j);
-        }
-        count += many;
-    }
-    return count +
-        cg_filter_scalar_(cg_at_(v, i), n - i, threshold_bits, first_index + (uint32_t)i, index + count, value + count);
-}
-#endif
 
+/* The value that is sent for f, if it is selected. */
+CG_INLINE_ float cg_bernoulli_value_(const cg_bernoulli_ *c, float f) {
+    const uint32_t u = cg_as_bits_(f);
+    return cg_as_float_(u & CG_ABS_MASK_) >= c->threshold
+        ? f
+        : cg_as_float_(cg_as_bits_(c->threshold) | (u & CG_SIGN_BIT_));
+}
 /* One value of bernoulli: writes at `count`, and returns count + 1 if v[i] is selected, else count. */
 CG_INLINE_ size_t cg_bernoulli_one_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first_index,
     uint32_t *index, float *value, size_t count) {
     const float f = cg_load_(v, i), magnitude = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
     const float u = (float)(cg_hash32_(c->key, (first_index + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;
     index[count] = first_index + (uint32_t)i;
-    value[count] =
-        magnitude >= c->threshold ? f : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & CG_SIGN_BIT_));
+    value[count] = cg_bernoulli_value_(c, f);
     return count + (u < cg_times_(cg_times_(magnitude, c->prescale), c->inv_threshold));
 }
 /* bernoulli: selects v[i] where u < (|v[i]|*prescale)*inv_threshold, each product rounded, with u = the 24 high bits of
@@ -2504,52 +2845,25 @@ static size_t cg_bernoulli_scalar_(
     for (size_t i = 0; i < n; i++) count = cg_bernoulli_one_(c, v, i, first_index, index, value, count);
     return count;
 }
-#if CG_AVX2_
-/* which of eight are selected, a bit each */
-CG_AVX2_INLINE_ uint32_t cg_bernoulli8_avx2_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first_index) {
-    const __m256i h = cg_hash8_avx2_(c->key, (first_index + (uint32_t)i) & 0xffffu);
-    const __m256 u = cg_mul8_avx2_(_mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
-    const __m256 magnitude = _mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i)));
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(u,
-        cg_mul8_avx2_(cg_mul8_avx2_(magnitude, _mm256_set1_ps(c->prescale)), _mm256_set1_ps(c->inv_threshold)),
-        _CMP_LT_OQ));
+#if CG_VECTOR_
+CG_VECTOR_FN_ cg_vu_ cg_bernoulli8_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first_index) {
+    const cg_vf_ u = cg_vf_uniform_(cg_vu_hash_(c->key, (first_index + (uint32_t)i) & 0xffffu)),
+                 probability = cg_vf_mul_(
+                     cg_vf_mul_(cg_vf_abs_(cg_vf_load_(v, i)), cg_vf_set_(c->prescale)), cg_vf_set_(c->inv_threshold));
+    return cg_vf_gt_(probability, u);
 }
-CG_TARGET_AVX2_ static size_t cg_bernoulli_avx2_(
+CG_VECTOR_FN_ size_t cg_bernoulli_simd_(
     const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value) {
     size_t count = 0, i = 0;
     for (; i + 32 <= n && first_index % 8 == 0; i += 32) { /* eight positions do not cross the end of a block */
-        uint32_t m = cg_bernoulli8_avx2_(c, v, i, first_index) | cg_bernoulli8_avx2_(c, v, i + 8, first_index) << 8 |
-            cg_bernoulli8_avx2_(c, v, i + 16, first_index) << 16 | cg_bernoulli8_avx2_(c, v, i + 24, first_index) << 24;
+        uint32_t m = cg_vb_mask_(
+            cg_vb_narrow_signed_(cg_bernoulli8_(c, v, i, first_index), cg_bernoulli8_(c, v, i + 8, first_index),
+                cg_bernoulli8_(c, v, i + 16, first_index), cg_bernoulli8_(c, v, i + 24, first_index)));
         for (; m; m &= m - 1) {
-            const size_t j = i + (size_t)__builtin_ctz(m);
-            const float f = cg_load_(v, j), magnitude = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
+            const size_t j = i + cg_ctz_(m);
             index[count] = first_index + (uint32_t)j;
-            value[count++] = magnitude >= c->threshold
-                ? f
-                : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & CG_SIGN_BIT_));
+            value[count++] = cg_bernoulli_value_(c, cg_load_(v, j));
         }
-    }
-    for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first_index, index, value, count);
-    return count;
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ uint32x4_t cg_bernoulli4_neon_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first_index) {
-    const uint32x4_t h = cg_hash4_neon_(c->key, (first_index + (uint32_t)i) & 0xffffu);
-    const float32x4_t u = cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f));
-    const float32x4_t magnitude = cg_as_float_neon_(cg_abs_neon_(cg_load4_neon_(v, i)));
-    return vcltq_f32(
-        u, cg_times_neon_(cg_times_neon_(magnitude, vdupq_n_f32(c->prescale)), vdupq_n_f32(c->inv_threshold)));
-}
-static size_t cg_bernoulli_neon_(
-    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value) {
-    size_t count = 0, i = 0;
-    for (; i + 4 <= n && first_index % 4 == 0; i += 4) {
-        uint32_t selected[4];
-        if (!vmaxvq_u32(cg_bernoulli4_neon_(c, v, i, first_index))) continue;
-        vst1q_u32(selected, cg_bernoulli4_neon_(c, v, i, first_index));
-        for (size_t j = i; j < i + 4; j++)
-            if (selected[j - i]) count = cg_bernoulli_one_(c, v, j, first_index, index, value, count);
     }
     for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first_index, index, value, count);
     return count;
@@ -2566,34 +2880,20 @@ static uint32_t cg_count_above_scalar_(const float *v, size_t n, uint32_t pivot,
     }
     return absmax_bits;
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_count_above_avx2_(const float *v, size_t n, uint32_t pivot, size_t *above) {
-    const __m256i p = _mm256_set1_epi32((int)pivot);
-    __m256i absmax = _mm256_setzero_si256(), gt = absmax;
+#if CG_VECTOR_
+CG_VECTOR_FN_ uint32_t cg_count_above_simd_(const float *v, size_t n, uint32_t pivot, size_t *above) {
+    const cg_vu_ p = cg_vu_set_(pivot);
+    cg_vu_ absmax = cg_vu_set_(0), gt = absmax;
     uint32_t g[8];
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        __m256i m = cg_abs_avx2_(cg_load8_avx2_(v, i));
-        absmax = _mm256_max_epu32(absmax, m);
-        gt = _mm256_sub_epi32(gt, _mm256_cmpgt_epi32(m, p));
+        const cg_vu_ m = cg_vu_abs_(cg_vu_floats_(v, i));
+        absmax = cg_vu_max_(absmax, m);
+        gt = cg_vu_sub_(gt, cg_vu_gt_(m, p));
     }
-    cg_store_avx2_(g, gt);
+    cg_vu_store_(g, gt);
     for (int j = 0; j < 8; j++) *above += g[j];
-    return cg_max32_(cg_hmax_u32_avx2_(absmax), cg_count_above_scalar_(cg_at_(v, i), n - i, pivot, above));
-}
-#endif
-#if CG_NEON_
-static uint32_t cg_count_above_neon_(const float *v, size_t n, uint32_t pivot, size_t *above) {
-    const uint32x4_t p = vdupq_n_u32(pivot);
-    uint32x4_t absmax = vdupq_n_u32(0), gt = absmax;
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        uint32x4_t m = cg_abs_neon_(cg_load4_neon_(v, i));
-        absmax = vmaxq_u32(absmax, m);
-        gt = vsubq_u32(gt, vcgtq_u32(m, p));
-    }
-    *above += (size_t)vaddlvq_u32(gt);
-    return cg_max32_(vmaxvq_u32(absmax), cg_count_above_scalar_(cg_at_(v, i), n - i, pivot, above));
+    return cg_max32_(cg_vu_hmax_(absmax), cg_count_above_scalar_(cg_at_(v, i), n - i, pivot, above));
 }
 #endif
 
@@ -2601,7 +2901,7 @@ static uint32_t cg_count_above_neon_(const float *v, size_t n, uint32_t pivot, s
 /* decode: kernels that turn levels, signs, f16 and bf16 into values
 
    Offers   levels_decode, sign_decode, f16_decode, bf16_decode, absmax16_bits; cg_f16_decode_ of one value
-   Needs    base, table
+   Needs    base, table, the vector layer
    Touches  nothing but its arguments */
 
 /* levels_decode: (decode_offset + (symbol - zero_symbol)*step)*postscale, each operation rounded, Inf made finite. A
@@ -2616,60 +2916,31 @@ static void cg_levels_decode_scalar_(
                 cg_plus_(q->decode_offset, cg_times_((float)(level - q->zero_symbol), q->step)), q->postscale)));
     }
 }
-#if CG_AVX2_
+#if CG_VECTOR_
 /* usual: postscale is 1, nothing can overflow then. symmetric: zero_symbol is not 0, decode_offset is 0 then. */
-CG_AVX2_INLINE_ size_t cg_levels_decode16_avx2_(
+CG_VECTOR_FN_ size_t cg_levels_decode16_(
     const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal, int usual, int symmetric) {
-    const __m256 decode_offset = _mm256_set1_ps(q->decode_offset), step = _mm256_set1_ps(q->step),
-                 postscale = _mm256_set1_ps(q->postscale);
-    const __m256 flt_max = _mm256_set1_ps(CG_FLT_MAX_), neg_flt_max = _mm256_set1_ps(-CG_FLT_MAX_);
-    const __m128i max_symbol = _mm_set1_epi8((char)q->max_symbol), zero_symbol = _mm_set1_epi8((char)q->zero_symbol);
+    const cg_vf_ decode_offset = cg_vf_set_(q->decode_offset), step = cg_vf_set_(q->step),
+                 postscale = cg_vf_set_(q->postscale);
+    const cg_vu_ max_symbol = cg_vu_set_((uint32_t)q->max_symbol), zero_symbol = cg_vu_set_((uint32_t)q->zero_symbol);
     size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        __m128i s = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), max_symbol);
-        if (symmetric) s = _mm_sub_epi8(s, zero_symbol); /* within -127 and 127 */
-        for (int j = 0; j < 2; j++, s = _mm_srli_si128(s, 8)) {
-            __m256 f = cg_mul8_avx2_(
-                _mm256_cvtepi32_ps(symmetric ? _mm256_cvtepi8_epi32(s) : _mm256_cvtepu8_epi32(s)), step);
-            if (!usual || !symmetric) f = _mm256_add_ps(decode_offset, f);
-            if (!usual) f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, postscale), flt_max), neg_flt_max);
-            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), non_temporal);
+    for (; i + 16 <= n; i += 16)
+        for (size_t j = i; j < i + 16; j += 8) {
+            cg_vu_ s = cg_vu_min_(cg_vu_bytes_(symbols + j), max_symbol);
+            cg_vf_ f = cg_vf_mul_(cg_vf_int_(symmetric ? cg_vu_sub_(s, zero_symbol) : s), step);
+            if (!usual || !symmetric) f = cg_vf_add_(decode_offset, f);
+            if (!usual) f = cg_vf_finite_(cg_vf_mul_(f, postscale));
+            cg_vf_stream_(out, j, f, non_temporal);
         }
-    }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_levels_decode_avx2_(
+CG_VECTOR_FN_ void cg_levels_decode_simd_(
     const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
-    size_t i = q->zero_symbol  ? q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, non_temporal, 1, 1)
-                                                      : cg_levels_decode16_avx2_(q, symbols, n, out, non_temporal, 0, 1)
-         : q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, non_temporal, 1, 0)
-                               : cg_levels_decode16_avx2_(q, symbols, n, out, non_temporal, 0, 0);
-    _mm256_zeroupper();
+    size_t i = q->zero_symbol  ? q->postscale == 1.0f ? cg_levels_decode16_(q, symbols, n, out, non_temporal, 1, 1)
+                                                      : cg_levels_decode16_(q, symbols, n, out, non_temporal, 0, 1)
+         : q->postscale == 1.0f ? cg_levels_decode16_(q, symbols, n, out, non_temporal, 1, 0)
+                               : cg_levels_decode16_(q, symbols, n, out, non_temporal, 0, 0);
     if (i < n) cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), 0);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ void cg_levels_decode4_neon_(const cg_levels_ *q, int16x4_t level, float *out, size_t i) {
-    float32x4_t f = vcvtq_f32_s32(vmovl_s16(level));
-    f = (vdupq_n_f32(q->decode_offset) + cg_times_neon_(f, vdupq_n_f32(q->step))) * vdupq_n_f32(q->postscale);
-    cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(f, vdupq_n_f32(CG_FLT_MAX_)), vdupq_n_f32(-CG_FLT_MAX_)));
-}
-static void cg_levels_decode_neon_(
-    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
-    const cg_levels_ g = *q; /* a copy: out cannot alias it */
-    const uint8x16_t max_symbol = vdupq_n_u8((uint8_t)g.max_symbol);
-    const int16x8_t zero_symbol = vdupq_n_s16((int16_t)g.zero_symbol);
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        uint8x16_t s = vminq_u8(vld1q_u8(symbols + i), max_symbol);
-        int16x8_t a = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(s))), zero_symbol);
-        int16x8_t b = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_high_u8(s))), zero_symbol);
-        cg_levels_decode4_neon_(&g, vget_low_s16(a), out, i);
-        cg_levels_decode4_neon_(&g, vget_high_s16(a), out, i + 4);
-        cg_levels_decode4_neon_(&g, vget_low_s16(b), out, i + 8);
-        cg_levels_decode4_neon_(&g, vget_high_s16(b), out, i + 12);
-    }
-    cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
@@ -2678,40 +2949,18 @@ static void cg_sign_decode_scalar_(const uint8_t *in, size_t n, float scale, flo
     (void)non_temporal;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, in[i / 8] >> i % 8 & 1 ? -scale : scale);
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_sign_decode_avx2_(
-    const uint8_t *in, size_t n, float scale, float *out, int non_temporal) {
-    const __m256i minus = _mm256_set1_epi32((int)CG_SIGN_BIT_), plus = _mm256_set1_epi32((int)cg_as_bits_(scale));
-    const __m256i s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24),
-                  s1 = _mm256_sub_epi32(s0, _mm256_set1_epi32(8));
-    const __m256i s2 = _mm256_sub_epi32(s1, _mm256_set1_epi32(8)), s3 = _mm256_sub_epi32(s2, _mm256_set1_epi32(8));
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_sign_decode_simd_(const uint8_t *in, size_t n, float scale, float *out, int non_temporal) {
+    const cg_vu_ plus = cg_vu_set_(cg_as_bits_(scale));
     size_t i = 0;
-    for (; i + 32 <= n; i += 32) { /* shift each bit to the place of the sign */
-        __m256i w = _mm256_set1_epi32((int)cg_get32_(in + i / 8));
-        cg_store_stream_avx2_(
-            out, i, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s0), minus), plus), non_temporal);
-        cg_store_stream_avx2_(
-            out, i + 8, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s1), minus), plus), non_temporal);
-        cg_store_stream_avx2_(
-            out, i + 16, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s2), minus), plus), non_temporal);
-        cg_store_stream_avx2_(
-            out, i + 24, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s3), minus), plus), non_temporal);
+    for (; i + 32 <= n; i += 32) {
+        const cg_vu_ w = cg_vu_set_(cg_get32_(in + i / 8));
+        cg_vf_stream_(out, i, cg_vf_of_(cg_vu_xor_(cg_vu_signs_(w, 0), plus)), non_temporal);
+        cg_vf_stream_(out, i + 8, cg_vf_of_(cg_vu_xor_(cg_vu_signs_(w, 8), plus)), non_temporal);
+        cg_vf_stream_(out, i + 16, cg_vf_of_(cg_vu_xor_(cg_vu_signs_(w, 16), plus)), non_temporal);
+        cg_vf_stream_(out, i + 24, cg_vf_of_(cg_vu_xor_(cg_vu_signs_(w, 24), plus)), non_temporal);
     }
-    _mm256_zeroupper();
     if (i < n) cg_sign_decode_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), 0);
-}
-#endif
-#if CG_NEON_
-static void cg_sign_decode_neon_(const uint8_t *in, size_t n, float scale, float *out, int non_temporal) {
-    const uint32x4_t minus = vdupq_n_u32(CG_SIGN_BIT_), plus = vdupq_n_u32(cg_as_bits_(scale));
-    const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const uint32x4_t w = vdupq_n_u32(in[i / 8]);
-        cg_store4_neon_(out, i, cg_as_float_neon_(veorq_u32(vandq_u32(vshlq_u32(w, low), minus), plus)));
-        cg_store4_neon_(out, i + 4, cg_as_float_neon_(veorq_u32(vandq_u32(vshlq_u32(w, high), minus), plus)));
-    }
-    cg_sign_decode_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
@@ -2726,26 +2975,11 @@ static void cg_f16_decode_scalar_(const uint8_t *in, size_t n, float *out, int n
     (void)non_temporal;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_f16_decode_(cg_get16_(in + 2 * i)));
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_f16_decode_avx2_(const uint8_t *in, size_t n, float *out, int non_temporal) {
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_f16_decode_simd_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        cg_store_stream_avx2_(out, i,
-            _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))),
-            non_temporal);
-    _mm256_zeroupper();
+    for (; i + 8 <= n; i += 8) cg_vf_stream_(out, i, cg_vf_f16_(in + 2 * i), non_temporal);
     if (i < n) cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
-}
-#endif
-#if CG_NEON_
-static void cg_f16_decode_neon_(const uint8_t *in, size_t n, float *out, int non_temporal) {
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        float16x8_t h = vreinterpretq_f16_u8(vld1q_u8(in + 2 * i));
-        cg_store4_neon_(out, i, vcvt_f32_f16(vget_low_f16(h)));
-        cg_store4_neon_(out, i + 4, vcvt_high_f32_f16(h));
-    }
-    cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
@@ -2754,27 +2988,11 @@ static void cg_bf16_decode_scalar_(const uint8_t *in, size_t n, float *out, int 
     (void)non_temporal;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_as_float_((uint32_t)cg_get16_(in + 2 * i) << 16));
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_bf16_decode_avx2_(const uint8_t *in, size_t n, float *out, int non_temporal) {
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_bf16_decode_simd_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        cg_store_stream_avx2_(out, i,
-            _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))), 16),
-            non_temporal);
-    _mm256_zeroupper();
+    for (; i + 8 <= n; i += 8) cg_vf_stream_(out, i, cg_vf_of_(cg_vu_shl_(cg_vu_u16_(in + 2 * i), 16)), non_temporal);
     if (i < n) cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
-}
-#endif
-#if CG_NEON_
-static void cg_bf16_decode_neon_(const uint8_t *in, size_t n, float *out, int non_temporal) {
-    const uint16x8_t zero = vdupq_n_u16(0);
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint16x8_t h = vreinterpretq_u16_u8(vld1q_u8(in + 2 * i));
-        cg_store4_neon_(out, i, vreinterpretq_f32_u16(vzip1q_u16(zero, h)));
-        cg_store4_neon_(out, i + 4, vreinterpretq_f32_u16(vzip2q_u16(zero, h)));
-    }
-    cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
@@ -2785,30 +3003,18 @@ static uint32_t cg_absmax16_bits_scalar_(const uint8_t *in, size_t n) {
     for (size_t i = 0; i < n; i++) absmax_bits = cg_max32_(absmax_bits, cg_get16_(in + 2 * i) & 0x7fffu);
     return absmax_bits;
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_absmax16_bits_avx2_(const uint8_t *in, size_t n) {
-    const __m256i low = _mm256_set1_epi16(0x7fff);
-    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
+#if CG_VECTOR_
+CG_VECTOR_FN_ uint32_t cg_absmax16_bits_simd_(const uint8_t *in, size_t n) {
+    const cg_vu_ low = cg_vu_set_(0x7fff7fffu);
+    cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        t0 = _mm256_max_epu16(t0, _mm256_and_si256(cg_load_bytes_avx2_(in + 2 * i), low));
-        t1 = _mm256_max_epu16(t1, _mm256_and_si256(cg_load_bytes_avx2_(in + 2 * i + 32), low));
+        t0 = cg_vu_max16_(t0, cg_vu_and_(cg_vu_load_(in + 2 * i), low));
+        t1 = cg_vu_max16_(t1, cg_vu_and_(cg_vu_load_(in + 2 * i + 32), low));
     }
-    t0 = _mm256_max_epu16(t0, t1);
-    t0 = _mm256_max_epu32(_mm256_srli_epi32(t0, 16), _mm256_and_si256(t0, _mm256_set1_epi32(0xffff)));
-    return cg_max32_(cg_hmax_u32_avx2_(t0), cg_absmax16_bits_scalar_(in + 2 * i, n - i));
-}
-#endif
-#if CG_NEON_
-static uint32_t cg_absmax16_bits_neon_(const uint8_t *in, size_t n) {
-    const uint16x8_t low = vdupq_n_u16(0x7fff);
-    uint16x8_t t0 = vdupq_n_u16(0), t1 = t0;
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        t0 = vmaxq_u16(t0, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i)), low));
-        t1 = vmaxq_u16(t1, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i + 16)), low));
-    }
-    return cg_max32_(vmaxvq_u16(vmaxq_u16(t0, t1)), cg_absmax16_bits_scalar_(in + 2 * i, n - i));
+    t0 = cg_vu_max16_(t0, t1);
+    t0 = cg_vu_max_(cg_vu_shr_(t0, 16), cg_vu_and_(t0, cg_vu_set_(0xffff)));
+    return cg_max32_(cg_vu_hmax_(t0), cg_absmax16_bits_scalar_(in + 2 * i, n - i));
 }
 #endif
 
@@ -2816,7 +3022,7 @@ static uint32_t cg_absmax16_bits_neon_(const uint8_t *in, size_t n) {
 /* axpby: kernels that add a vector to another, that move one, and the packet checksum
 
    Offers   axpby, move_zero, stream_fence, checksum
-   Needs    base, table
+   Needs    base, table, the vector layer
    Touches  nothing but its arguments */
 
 /* axpby: y = beta*y + alpha*x, each product and the sum rounded. y is not read if beta is 0; beta 1 is no product, and
@@ -2832,53 +3038,20 @@ static void cg_axpby_scalar_(const float *x, size_t n, float alpha, float beta, 
         for (size_t i = 0; i < n; i++)
             cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(x, i))));
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_axpby_avx2_(
-    const float *x, size_t n, float alpha, float beta, float *y, int non_temporal) {
-    const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_axpby_simd_(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal) {
+    const cg_vf_ a = cg_vf_set_(alpha), b = cg_vf_set_(beta);
     size_t i = 0;
-    if (non_temporal && beta == 0.0f) {
+    if (non_temporal && beta == 0.0f)
+        for (; i + 8 <= n; i += 8) cg_vf_stream_(y, i, cg_vf_mul_(a, cg_vf_load_(x, i)), 1);
+    else if (beta == 1.0f)
+        for (; i + 8 <= n; i += 8) cg_vf_store_(y, i, cg_vf_add_(cg_vf_load_(y, i), cg_vf_mul_(a, cg_vf_load_(x, i))));
+    else if (beta != 0.0f)
         for (; i + 8 <= n; i += 8)
-            cg_store_stream_avx2_(
-                y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(x, i)))), 1);
-    } else if (beta == 1.0f) {
-        for (; i + 8 <= n; i += 8) {
-            __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
-            cg_store_avx2_(cg_at_mut_(y, i),
-                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(x, i))))));
-        }
-    } else if (beta != 0.0f) {
-        for (; i + 8 <= n; i += 8) {
-            __m256 f = cg_mul8_avx2_(b, _mm256_castsi256_ps(cg_load8_avx2_(y, i)));
-            cg_store_avx2_(cg_at_mut_(y, i),
-                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(x, i))))));
-        }
-    } else if (alpha != 1.0f) {
-        for (; i + 8 <= n; i += 8)
-            cg_store_avx2_(
-                cg_at_mut_(y, i), _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(x, i)))));
-    }
-    _mm256_zeroupper();
+            cg_vf_store_(y, i, cg_vf_add_(cg_vf_mul_(b, cg_vf_load_(y, i)), cg_vf_mul_(a, cg_vf_load_(x, i))));
+    else if (alpha != 1.0f)
+        for (; i + 8 <= n; i += 8) cg_vf_store_(y, i, cg_vf_mul_(a, cg_vf_load_(x, i)));
     if (i < n) cg_axpby_scalar_(cg_at_(x, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
-}
-#endif
-#if CG_NEON_
-static void cg_axpby_neon_(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal) {
-    const float32x4_t a = vdupq_n_f32(alpha), b = vdupq_n_f32(beta);
-    size_t i = 0;
-    if (beta == 0.0f && alpha == 1.0f) {
-        /* the scalar kernel copies */
-    } else if (beta == 0.0f) {
-        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, a * cg_as_float_neon_(cg_load4_neon_(x, i)));
-    } else {
-        const int beta_is_one = beta == 1.0f;
-        for (; i + 4 <= n; i += 4) {
-            float32x4_t f = cg_as_float_neon_(cg_load4_neon_(y, i)),
-                        g = cg_times_neon_(a, cg_as_float_neon_(cg_load4_neon_(x, i)));
-            cg_store4_neon_(y, i, (beta_is_one ? f : cg_times_neon_(b, f)) + g);
-        }
-    }
-    cg_axpby_scalar_(cg_at_(x, i), n - i, alpha, beta, cg_at_mut_(y, i), non_temporal);
 }
 #endif
 
@@ -2889,32 +3062,22 @@ static void cg_move_zero_scalar_(float *from, size_t n, float *y, int non_tempor
     memcpy(y, from, 4 * n);
     memset(from, 0, 4 * n);
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_move_zero_avx2_(float *from, size_t n, float *y, int non_temporal) {
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_move_zero_simd_(float *from, size_t n, float *y, int non_temporal) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        const __m256i v = cg_load8_avx2_(from, i);
-        cg_store_avx2_(cg_at_mut_(from, i), _mm256_setzero_si256());
-        if (non_temporal) cg_store_stream_avx2_(y, i, v, 1);
-        else cg_store_avx2_(cg_at_mut_(y, i), v);
+        const cg_vf_ v = cg_vf_load_(from, i);
+        cg_vf_store_(from, i, cg_vf_set_(0.0f));
+        cg_vf_stream_(y, i, v, non_temporal);
     }
-    _mm256_zeroupper();
     cg_move_zero_scalar_(cg_at_mut_(from, i), n - i, cg_at_mut_(y, i), 0);
-}
-#endif
-#if CG_NEON_
-static void cg_move_zero_neon_(float *from, size_t n, float *y, int non_temporal) {
-    cg_move_zero_scalar_(from, n, y, non_temporal);
 }
 #endif
 
 /* stream_fence: after the last kernel with non_temporal, before another thread may read the output. */
 static void cg_stream_fence_scalar_(void) {}
-#if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_stream_fence_avx2_(void) { _mm_sfence(); }
-#endif
-#if CG_NEON_
-static void cg_stream_fence_neon_(void) {}
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_stream_fence_simd_(void) { cg_stream_end_(); }
 #endif
 
 /* checksum: for each little-endian u32 word, a += word, b += a, modulo 2^64; counts the words. */
@@ -2928,61 +3091,25 @@ static void cg_checksum_scalar_(cg_checksum_ *sum, const uint8_t *words, size_t 
     sum->b = b;
     sum->words += word_count;
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_checksum_avx2_(cg_checksum_ *sum, const uint8_t *words, size_t word_count) {
-    const __m256i low = _mm256_set1_epi64x(0xffffffff);
-    __m256i ae = _mm256_setzero_si256(), ao = ae, be = ae, bo = ae;
-    uint64_t a[8], b[8], sa = 0, sb = 0;
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_checksum_simd_(cg_checksum_ *sum, const uint8_t *words, size_t word_count) {
+    cg_vq_ s[2], t[2];
+    uint64_t a[8] = { 0 }, b[8], sa = 0, sb = 0;
     const size_t rows = word_count / 8;
+    memcpy(&s[0], a, 32);
+    s[1] = t[0] = t[1] = s[0];
     for (size_t i = 0; i < rows; i++) {
-        __m256i w = cg_load_bytes_avx2_(words + 32 * i);
-        ae = _mm256_add_epi64(ae, _mm256_and_si256(w, low));
-        ao = _mm256_add_epi64(ao, _mm256_srli_epi64(w, 32));
-        be = _mm256_add_epi64(be, ae);
-        bo = _mm256_add_epi64(bo, ao);
+        cg_vq_add_words_(s, words + 32 * i);
+        t[0] = cg_vq_add_(t[0], s[0]);
+        t[1] = cg_vq_add_(t[1], s[1]);
     }
-    cg_store_avx2_(a, ae);
-    cg_store_avx2_(a + 4, ao);
-    cg_store_avx2_(b, be);
-    cg_store_avx2_(b + 4, bo);
-    for (unsigned j = 0; j < 8; j++) { /* lane j holds words 2j, or 2(j-4)+1, of each row of eight */
+    memcpy(a, &s[0], 32);
+    memcpy(a + 4, &s[1], 32);
+    memcpy(b, &t[0], 32);
+    memcpy(b + 4, &t[1], 32);
+    for (unsigned j = 0; j < 8; j++) { /* of each row of eight words a lane holds one */
         sa += a[j];
-        sb += 8 * b[j] - (j < 4 ? 2 * j : 2 * (j - 4) + 1) * a[j];
-    }
-    sum->b += 8 * (uint64_t)rows * sum->a + sb;
-    sum->a += sa;
-    sum->words += 8 * (uint64_t)rows;
-    cg_checksum_scalar_(sum, words + 32 * rows, word_count - 8 * rows);
-}
-#endif
-#if CG_NEON_
-static void cg_checksum_neon_(cg_checksum_ *sum, const uint8_t *words, size_t word_count) {
-    uint64x2_t a0 = vdupq_n_u64(0), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
-    uint64_t a[8], b[8], sa = 0, sb = 0;
-    const size_t rows = word_count / 8;
-    for (size_t i = 0; i < rows; i++) {
-        uint32x4_t v = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i)),
-                   w = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i + 16));
-        a0 = vaddw_u32(a0, vget_low_u32(v));
-        a1 = vaddw_high_u32(a1, v);
-        a2 = vaddw_u32(a2, vget_low_u32(w));
-        a3 = vaddw_high_u32(a3, w);
-        b0 = vaddq_u64(b0, a0);
-        b1 = vaddq_u64(b1, a1);
-        b2 = vaddq_u64(b2, a2);
-        b3 = vaddq_u64(b3, a3);
-    }
-    vst1q_u64(a, a0);
-    vst1q_u64(a + 2, a1);
-    vst1q_u64(a + 4, a2);
-    vst1q_u64(a + 6, a3);
-    vst1q_u64(b, b0);
-    vst1q_u64(b + 2, b1);
-    vst1q_u64(b + 4, b2);
-    vst1q_u64(b + 6, b3);
-    for (unsigned j = 0; j < 8; j++) { /* lane j holds word j of each row of eight */
-        sa += a[j];
-        sb += 8 * b[j] - j * a[j];
+        sb += 8 * b[j] - CG_WORD_OF_LANE_(j) * a[j];
     }
     sum->b += 8 * (uint64_t)rows * sum->a + sb;
     sum->a += sa;
@@ -2995,7 +3122,7 @@ static void cg_checksum_neon_(cg_checksum_ *sum, const uint8_t *words, size_t wo
 /* rotate: the kernel of the randomized Hadamard transform of 1024 values
 
    Offers   rotate_from
-   Needs    base, table
+   Needs    base, table, the vector layer
    Touches  nothing but its arguments */
 
 /* rotate_from: `rounds` (1 to 3) times random sign flips, then the Hadamard butterfly, over CG_ROTATE_BLOCK_ values;
@@ -3049,289 +3176,86 @@ static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *
     }
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++) cg_store_(v, i, cg_times_(cg_load_(v, i), scale));
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(
-    int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where the argument is 1, else +0 */
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_setr_epi32(a, b, c, d, e, f, g, h), 31));
-}
-/* Row b holds the sign masks of the four bits of b twice, and then their opposites: a vector of eight from 0 on has the
-   signs twice, one from 4 on the signs and their opposites. A load and one xor are cheaper than three shifts and
-   shuffles, which compete with the additions. */
-#  define CG_FLIP_ROW_(a, b, c, d) \
-    { a, b, c, d, a, b, c, d, a ^ CG_SIGN_BIT_, b ^ CG_SIGN_BIT_, c ^ CG_SIGN_BIT_, d ^ CG_SIGN_BIT_, 0, 0, 0, 0 }
-#  define CG_FLIP_ROWS_(c, d)                                                                               \
-    CG_FLIP_ROW_(0u, 0u, c, d), CG_FLIP_ROW_(CG_SIGN_BIT_, 0u, c, d), CG_FLIP_ROW_(0u, CG_SIGN_BIT_, c, d), \
-        CG_FLIP_ROW_(CG_SIGN_BIT_, CG_SIGN_BIT_, c, d)
-static const uint32_t cg_flip_rows_[16][16] = { CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_SIGN_BIT_, 0u),
-    CG_FLIP_ROWS_(0u, CG_SIGN_BIT_), CG_FLIP_ROWS_(CG_SIGN_BIT_, CG_SIGN_BIT_) };
-/* negates value i of x where bit i of byte is 1 */
-CG_AVX2_INLINE_ __m256 cg_flip8_avx2_(__m256 x, uint32_t byte) {
-    const __m128i low = cg_load4_avx2_(cg_flip_rows_[byte & 15u]), high = cg_load4_avx2_(cg_flip_rows_[byte >> 4]);
-    return _mm256_xor_ps(x, _mm256_castsi256_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1)));
-}
-CG_AVX2_INLINE_ void cg_butterfly_avx2_(__m256 *a, __m256 *b) {
-    __m256 d = _mm256_sub_ps(*a, *b);
-    *a = _mm256_add_ps(*a, *b);
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_butterfly_(cg_vf_ *a, cg_vf_ *b) {
+    const cg_vf_ d = cg_vf_sub_(*a, *b);
+    *a = cg_vf_add_(*a, *b);
     *b = d;
 }
-CG_AVX2_INLINE_ void cg_butterfly8_avx2_(__m256 *x) { /* three strides between eight vectors */
-    cg_butterfly_avx2_(x, x + 1);
-    cg_butterfly_avx2_(x + 2, x + 3);
-    cg_butterfly_avx2_(x + 4, x + 5);
-    cg_butterfly_avx2_(x + 6, x + 7);
-    cg_butterfly_avx2_(x, x + 2);
-    cg_butterfly_avx2_(x + 1, x + 3);
-    cg_butterfly_avx2_(x + 4, x + 6);
-    cg_butterfly_avx2_(x + 5, x + 7);
-    cg_butterfly_avx2_(x, x + 4);
-    cg_butterfly_avx2_(x + 1, x + 5);
-    cg_butterfly_avx2_(x + 2, x + 6);
-    cg_butterfly_avx2_(x + 3, x + 7);
+CG_VECTOR_FN_ void cg_butterfly8_(cg_vf_ *x) { /* three strides between eight vectors */
+    cg_butterfly_(x, x + 1);
+    cg_butterfly_(x + 2, x + 3);
+    cg_butterfly_(x + 4, x + 5);
+    cg_butterfly_(x + 6, x + 7);
+    cg_butterfly_(x, x + 2);
+    cg_butterfly_(x + 1, x + 3);
+    cg_butterfly_(x + 4, x + 6);
+    cg_butterfly_(x + 5, x + 7);
+    cg_butterfly_(x, x + 4);
+    cg_butterfly_(x + 1, x + 5);
+    cg_butterfly_(x + 2, x + 6);
+    cg_butterfly_(x + 3, x + 7);
 }
-/* Strides 4, 1, 2 within the vector at v + i: each lane gets its pair's other value, plus or minus its own. For stride
-   4 the loads repeat a half, which needs no shuffle; flips, if asked for, are done on the way. */
-CG_AVX2_INLINE_ __m256 cg_hadamard8_avx2_(const float *v, size_t i, const uint32_t *flips, int flip) {
-    __m256 x = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i))));
-    __m256 y = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i + 4))));
-    if (flip) {
-        const uint32_t byte = ((const uint8_t *)flips)[i / 8];
-        x = _mm256_xor_ps(x, _mm256_castsi256_ps(cg_load_bytes_avx2_((const uint8_t *)cg_flip_rows_[byte & 15u])));
-        y = _mm256_xor_ps(y, _mm256_castsi256_ps(cg_load_bytes_avx2_((const uint8_t *)(cg_flip_rows_[byte >> 4] + 4))));
-    } else {
-        y = _mm256_xor_ps(y, cg_sign_mask_avx2_(0, 0, 0, 0, 1, 1, 1, 1));
-    }
-    x = _mm256_add_ps(x, y);
-    x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1)));
-    return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_sign_mask_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
-}
-/* Strides up to 32 of the whole block, 64 values at a time, from `from` to v; prefetches 512 values. */
-CG_AVX2_INLINE_ void cg_hadamard_short64_avx2_(
-    const float *from, float *v, const uint32_t *flips, const float *prefetch, int flip) {
+/* Strides up to 32 of the whole block, 64 values at a time, from `from` to v; prefetches 512 values. flips: or NULL */
+CG_VECTOR_FN_ void cg_hadamard_short_(const float *from, float *v, const uint8_t *flips, const float *prefetch) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
-        __m256 x[8];
-        CG_PREFETCH_(cg_at_(prefetch, i / 2));
-        CG_PREFETCH_(cg_at_(prefetch, i / 2 + 16));
-        x[0] = cg_hadamard8_avx2_(from, i, flips, flip);
-        x[1] = cg_hadamard8_avx2_(from, i + 8, flips, flip);
-        x[2] = cg_hadamard8_avx2_(from, i + 16, flips, flip);
-        x[3] = cg_hadamard8_avx2_(from, i + 24, flips, flip);
-        x[4] = cg_hadamard8_avx2_(from, i + 32, flips, flip);
-        x[5] = cg_hadamard8_avx2_(from, i + 40, flips, flip);
-        x[6] = cg_hadamard8_avx2_(from, i + 48, flips, flip);
-        x[7] = cg_hadamard8_avx2_(from, i + 56, flips, flip);
-        cg_butterfly8_avx2_(x);
-        cg_store8_avx2_(v, i, x[0]);
-        cg_store8_avx2_(v, i + 8, x[1]);
-        cg_store8_avx2_(v, i + 16, x[2]);
-        cg_store8_avx2_(v, i + 24, x[3]);
-        cg_store8_avx2_(v, i + 32, x[4]);
-        cg_store8_avx2_(v, i + 40, x[5]);
-        cg_store8_avx2_(v, i + 48, x[6]);
-        cg_store8_avx2_(v, i + 56, x[7]);
+        cg_vf_ x[8];
+        cg_prefetch32_(prefetch, i / 2, 0);
+        CG_UNROLL_
+        for (size_t j = 0; j < 8; j++) x[j] = cg_vf_hadamard_(from, i + 8 * j, flips);
+        cg_butterfly8_(x);
+        CG_UNROLL_
+        for (size_t j = 0; j < 8; j++) cg_vf_store_(v, i + 8 * j, x[j]);
     }
 }
 /* strides 64, 128, 256: eight vectors, 64 values apart */
-CG_AVX2_INLINE_ void cg_hadamard_rows_avx2_(const float *v, size_t i, __m256 *x) {
-    x[0] = cg_load8_ps_avx2_(v, i);
-    x[1] = cg_load8_ps_avx2_(v, i + 64);
-    x[2] = cg_load8_ps_avx2_(v, i + 128);
-    x[3] = cg_load8_ps_avx2_(v, i + 192);
-    x[4] = cg_load8_ps_avx2_(v, i + 256);
-    x[5] = cg_load8_ps_avx2_(v, i + 320);
-    x[6] = cg_load8_ps_avx2_(v, i + 384);
-    x[7] = cg_load8_ps_avx2_(v, i + 448);
-    cg_butterfly8_avx2_(x);
+CG_VECTOR_FN_ void cg_hadamard_rows_(const float *v, size_t i, cg_vf_ *x) {
+    CG_UNROLL_
+    for (size_t j = 0; j < 8; j++) x[j] = cg_vf_load_(v, i + 64 * j);
+    cg_butterfly8_(x);
 }
-/* Stride 512 between v + i and b, then flips and scaling where asked for; stores both. */
-CG_AVX2_INLINE_ void cg_hadamard_last_avx2_(
-    float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int rescale) {
-    __m256 a = cg_load8_ps_avx2_(v, i);
-    cg_butterfly_avx2_(&a, &b);
-    if (flip) {
-        a = cg_flip8_avx2_(a, ((const uint8_t *)flips)[i / 8]);
-        b = cg_flip8_avx2_(b, ((const uint8_t *)flips)[i / 8 + 64]);
-    }
-    cg_store8_avx2_(v, i, rescale ? _mm256_mul_ps(a, scale) : a);
-    cg_store8_avx2_(v, i + 512, rescale ? _mm256_mul_ps(b, scale) : b);
-}
-/* Strides 64 to 512. Sixteen vectors and a spare do not fit the registers: the first eight are stored meanwhile. */
-CG_AVX2_INLINE_ void cg_hadamard_long64_avx2_(
-    float *v, const uint32_t *flips, float scale_factor, const float *prefetch, int flip, int rescale) {
-    const __m256 scale = _mm256_set1_ps(scale_factor);
+/* Strides 64 to 512, then flips and scaling where asked for. Sixteen vectors and a spare do not fit the registers of
+   AVX2: the first eight are stored meanwhile. */
+CG_VECTOR_FN_ void cg_hadamard_long_(
+    float *v, const uint8_t *flips, float scale_factor, const float *prefetch, int rescale) {
+    const cg_vf_ scale = cg_vf_set_(scale_factor);
     for (size_t i = 0; i < 64; i += 8) {
-        __m256 x[8];
-        CG_PREFETCH_(cg_at_(prefetch, 8 * i));
-        CG_PREFETCH_(cg_at_(prefetch, 8 * i + 16));
-        CG_PREFETCH_(cg_at_(prefetch, 8 * i + 32));
-        CG_PREFETCH_(cg_at_(prefetch, 8 * i + 48));
-        cg_hadamard_rows_avx2_(v, i, x);
-        cg_store8_avx2_(v, i, x[0]);
-        cg_store8_avx2_(v, i + 64, x[1]);
-        cg_store8_avx2_(v, i + 128, x[2]);
-        cg_store8_avx2_(v, i + 192, x[3]);
-        cg_store8_avx2_(v, i + 256, x[4]);
-        cg_store8_avx2_(v, i + 320, x[5]);
-        cg_store8_avx2_(v, i + 384, x[6]);
-        cg_store8_avx2_(v, i + 448, x[7]);
-        cg_hadamard_rows_avx2_(v, i + 512, x);
-        cg_hadamard_last_avx2_(v, i, x[0], flips, scale, flip, rescale);
-        cg_hadamard_last_avx2_(v, i + 64, x[1], flips, scale, flip, rescale);
-        cg_hadamard_last_avx2_(v, i + 128, x[2], flips, scale, flip, rescale);
-        cg_hadamard_last_avx2_(v, i + 192, x[3], flips, scale, flip, rescale);
-        cg_hadamard_last_avx2_(v, i + 256, x[4], flips, scale, flip, rescale);
-        cg_hadamard_last_avx2_(v, i + 320, x[5], flips, scale, flip, rescale);
-        cg_hadamard_last_avx2_(v, i + 384, x[6], flips, scale, flip, rescale);
-        cg_hadamard_last_avx2_(v, i + 448, x[7], flips, scale, flip, rescale);
+        cg_vf_ x[8];
+        cg_prefetch32_(prefetch, 8 * i, 0);
+        cg_prefetch32_(prefetch, 8 * i, 32);
+        cg_hadamard_rows_(v, i, x);
+        CG_UNROLL_
+        for (size_t j = 0; j < 8; j++) cg_vf_store_(v, i + 64 * j, x[j]);
+        cg_hadamard_rows_(v, i + 512, x);
+        CG_UNROLL_
+        for (size_t j = 0; j < 8; j++) {
+            const size_t at = i + 64 * j;
+            cg_vf_ a = cg_vf_load_(v, at), b = x[j];
+            cg_butterfly_(&a, &b);
+            if (flips) {
+                a = cg_vf_flip_(a, flips[at / 8]);
+                b = cg_vf_flip_(b, flips[at / 8 + 64]);
+            }
+            cg_vf_store_(v, at, rescale ? cg_vf_mul_(a, scale) : a);
+            cg_vf_store_(v, at + 512, rescale ? cg_vf_mul_(b, scale) : b);
+        }
     }
-}
-CG_TARGET_AVX2_ static void cg_hadamard_short_avx2_(const float *from, float *v, const float *prefetch) {
-    cg_hadamard_short64_avx2_(from, v, NULL, prefetch, 0);
-}
-CG_TARGET_AVX2_ static void cg_hadamard_short_flip_avx2_(
-    const float *from, float *v, const uint32_t *flips, const float *prefetch) {
-    cg_hadamard_short64_avx2_(from, v, flips, prefetch, 1);
-}
-CG_TARGET_AVX2_ static void cg_hadamard_long_avx2_(float *v, const float *prefetch) {
-    cg_hadamard_long64_avx2_(v, NULL, 1.0f, prefetch, 0, 0);
-}
-CG_TARGET_AVX2_ static void cg_hadamard_long_scale_avx2_(float *v, float scale, const float *prefetch) {
-    cg_hadamard_long64_avx2_(v, NULL, scale, prefetch, 0, 1);
-}
-CG_TARGET_AVX2_ static void cg_hadamard_long_flip_avx2_(
-    float *v, const uint32_t *flips, float scale, const float *prefetch) {
-    cg_hadamard_long64_avx2_(v, flips, scale, prefetch, 1, 1);
 }
 /* While a block is rotated the next one (the 1024 values after `from`) is prefetched, half of it in each pass of the
    first round. */
-CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(
-    const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
+CG_VECTOR_FN_ void cg_rotate_from_simd_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
     const float scale = cg_rotate_scale_(rounds), *prefetch = from == v ? v : cg_at_(from, CG_ROTATE_BLOCK_);
-    if (inverse) cg_hadamard_short_avx2_(from, v, prefetch);
-    else cg_hadamard_short_flip_avx2_(from, v, flips, prefetch);
+    const uint8_t *bits = (const uint8_t *)flips;
+    if (inverse) cg_hadamard_short_(from, v, NULL, prefetch);
+    else cg_hadamard_short_(from, v, bits, prefetch);
     prefetch = cg_at_(prefetch, 512);
     for (int r = 1; r < rounds; r++) {
-        cg_hadamard_long_avx2_(v, prefetch);
-        cg_hadamard_short_flip_avx2_(v, v, flips + 32 * (inverse ? rounds - r : r), v);
+        cg_hadamard_long_(v, NULL, 1.0f, prefetch, 0);
+        cg_hadamard_short_(v, v, bits + 128 * (inverse ? rounds - r : r), v);
         prefetch = v;
     }
-    if (inverse) cg_hadamard_long_flip_avx2_(v, flips, scale, prefetch);
-    else cg_hadamard_long_scale_avx2_(v, scale, prefetch);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ float32x4_t cg_flip4_neon_(
-    float32x4_t x, uint32_t word) { /* negates value i of x where bit i of word is 1, i < 4 */
-    const int32x4_t up = { 31, 30, 29, 28 };
-    return cg_as_float_neon_(
-        veorq_u32(vreinterpretq_u32_f32(x), vandq_u32(vshlq_u32(vdupq_n_u32(word), up), vdupq_n_u32(CG_SIGN_BIT_))));
-}
-CG_INLINE_ void cg_butterfly_neon_(float32x4_t *a, float32x4_t *b) {
-    float32x4_t d = *a - *b;
-    *a = *a + *b;
-    *b = d;
-}
-CG_INLINE_ void cg_butterfly_x4_neon_(
-    float32x4_t *x, size_t s) { /* all four pairs of eight vectors that are s apart; s is 1, 2 or 4 */
-    cg_butterfly_neon_(x, x + s);
-    cg_butterfly_neon_(x + (s == 1 ? 2 : 1), x + s + (s == 1 ? 2 : 1));
-    cg_butterfly_neon_(x + (s == 4 ? 2 : 4), x + s + (s == 4 ? 2 : 4));
-    cg_butterfly_neon_(x + (s == 4 ? 3 : s == 2 ? 5 : 6), x + s + (s == 4 ? 3 : s == 2 ? 5 : 6));
-}
-/* strides 1, 2 within a vector: each lane gets its pair's other value, plus or minus its own */
-CG_INLINE_ float32x4_t cg_hadamard4_neon_(float32x4_t x) {
-    const uint32x4_t odd = { 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_ }, high = { 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_ };
-    x = vrev64q_f32(x) + cg_as_float_neon_(veorq_u32(vreinterpretq_u32_f32(x), odd));
-    return vextq_f32(x, x, 2) + cg_as_float_neon_(veorq_u32(vreinterpretq_u32_f32(x), high));
-}
-/* strides 4, 1, 2, 8, 16 of the 32 values at v + i, to x; flips before where asked for */
-CG_INLINE_ void cg_hadamard_short32_neon_(const float *v, size_t i, const uint32_t *flips, float32x4_t *x, int flip) {
-    x[0] = cg_as_float_neon_(cg_load4_neon_(v, i));
-    x[1] = cg_as_float_neon_(cg_load4_neon_(v, i + 4));
-    x[2] = cg_as_float_neon_(cg_load4_neon_(v, i + 8));
-    x[3] = cg_as_float_neon_(cg_load4_neon_(v, i + 12));
-    x[4] = cg_as_float_neon_(cg_load4_neon_(v, i + 16));
-    x[5] = cg_as_float_neon_(cg_load4_neon_(v, i + 20));
-    x[6] = cg_as_float_neon_(cg_load4_neon_(v, i + 24));
-    x[7] = cg_as_float_neon_(cg_load4_neon_(v, i + 28));
-    if (flip) {
-        const uint32_t w = flips[i / 32];
-        x[0] = cg_flip4_neon_(x[0], w);
-        x[1] = cg_flip4_neon_(x[1], w >> 4);
-        x[2] = cg_flip4_neon_(x[2], w >> 8);
-        x[3] = cg_flip4_neon_(x[3], w >> 12);
-        x[4] = cg_flip4_neon_(x[4], w >> 16);
-        x[5] = cg_flip4_neon_(x[5], w >> 20);
-        x[6] = cg_flip4_neon_(x[6], w >> 24);
-        x[7] = cg_flip4_neon_(x[7], w >> 28);
-    }
-    cg_butterfly_x4_neon_(x, 1);
-    x[0] = cg_hadamard4_neon_(x[0]);
-    x[1] = cg_hadamard4_neon_(x[1]);
-    x[2] = cg_hadamard4_neon_(x[2]);
-    x[3] = cg_hadamard4_neon_(x[3]);
-    x[4] = cg_hadamard4_neon_(x[4]);
-    x[5] = cg_hadamard4_neon_(x[5]);
-    x[6] = cg_hadamard4_neon_(x[6]);
-    x[7] = cg_hadamard4_neon_(x[7]);
-    cg_butterfly_x4_neon_(x, 2);
-    cg_butterfly_x4_neon_(x, 4);
-}
-/* strides up to 32 of the whole block */
-CG_INLINE_ void cg_hadamard_short64_neon_(float *v, const uint32_t *flips, int flip) {
-    for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
-        float32x4_t x[8], y[8];
-        cg_hadamard_short32_neon_(v, i, flips, x, flip);
-        cg_hadamard_short32_neon_(v, i + 32, flips, y, flip);
-        for (size_t j = 0; j < 8; j++) {
-            cg_store4_neon_(v, i + 4 * j, x[j] + y[j]);
-            cg_store4_neon_(v, i + 4 * j + 32, x[j] - y[j]);
-        }
-    }
-}
-/* strides 64, 128, 256: eight vectors, 64 values apart */
-CG_INLINE_ void cg_hadamard_rows_neon_(const float *v, size_t i, float32x4_t *x) {
-    x[0] = cg_as_float_neon_(cg_load4_neon_(v, i));
-    x[1] = cg_as_float_neon_(cg_load4_neon_(v, i + 64));
-    x[2] = cg_as_float_neon_(cg_load4_neon_(v, i + 128));
-    x[3] = cg_as_float_neon_(cg_load4_neon_(v, i + 192));
-    x[4] = cg_as_float_neon_(cg_load4_neon_(v, i + 256));
-    x[5] = cg_as_float_neon_(cg_load4_neon_(v, i + 320));
-    x[6] = cg_as_float_neon_(cg_load4_neon_(v, i + 384));
-    x[7] = cg_as_float_neon_(cg_load4_neon_(v, i + 448));
-    cg_butterfly_x4_neon_(x, 1);
-    cg_butterfly_x4_neon_(x, 2);
-    cg_butterfly_x4_neon_(x, 4);
-}
-/* strides 64 to 512, then flips where asked for, then scaling */
-CG_INLINE_ void cg_hadamard_long64_neon_(float *v, const uint32_t *flips, float scale_factor, int flip) {
-    const float32x4_t scale = vdupq_n_f32(scale_factor);
-    for (size_t i = 0; i < 64; i += 4) {
-        float32x4_t x[8], y[8];
-        cg_hadamard_rows_neon_(v, i, x);
-        cg_hadamard_rows_neon_(v, i + 512, y);
-        for (size_t j = 0; j < 8; j++) {
-            float32x4_t a = x[j] + y[j], b = x[j] - y[j];
-            const size_t at = i + 64 * j;
-            if (flip) {
-                a = cg_flip4_neon_(a, flips[at / 32] >> at % 32);
-                b = cg_flip4_neon_(b, flips[at / 32 + 16] >> at % 32);
-            }
-            cg_store4_neon_(v, at, a * scale);
-            cg_store4_neon_(v, at + 512, b * scale);
-        }
-    }
-}
-static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
-    const float scale = cg_rotate_scale_(rounds);
-    if (from != v) memcpy(v, from, 4 * CG_ROTATE_BLOCK_);
-    if (inverse) cg_hadamard_short64_neon_(v, NULL, 0);
-    else cg_hadamard_short64_neon_(v, flips, 1);
-    for (int r = 1; r < rounds; r++) {
-        cg_hadamard_long64_neon_(v, NULL, 1.0f, 0);
-        cg_hadamard_short64_neon_(v, flips + 32 * (inverse ? rounds - r : r), 1);
-    }
-    if (inverse) cg_hadamard_long64_neon_(v, flips, scale, 1);
-    else cg_hadamard_long64_neon_(v, NULL, scale, 0);
+    if (inverse) cg_hadamard_long_(v, bits, scale, prefetch, 1);
+    else cg_hadamard_long_(v, NULL, scale, prefetch, 1);
 }
 #endif
 
@@ -3339,7 +3263,7 @@ static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *fl
 /* sums: kernels that sum in f64 in an order that all ISAs share, and the axpby of error feedback
 
    Offers   lane_sum with CG_SUM_*, axpby_fading with CG_AXPBY_*; cg_lanes_reduce_
-   Needs    base, table, axpby
+   Needs    base, table, the vector layer, axpby
    Touches  nothing but its arguments
    Other headers may use: cg_axpby_fading_, cg_axpby_fading_energy_x_, cg_axpby_fading_energy_y_,
    cg_axpy_faded_energy_y_ */
@@ -3376,85 +3300,45 @@ static void cg_lane_sum_scalar_(const float *v, size_t n, int term, double *lane
         }
     }
 }
-#if CG_AVX2_
+#if CG_VECTOR_
 /* terms of four values */
-CG_AVX2_INLINE_ __m256d cg_lane_sum_term_avx2_(const float *v, size_t i, int term) {
-    const __m256d d = _mm256_cvtps_pd(_mm_castsi128_ps(cg_load4_avx2_(cg_at_(v, i))));
+CG_VECTOR_FN_ cg_vd_ cg_lane_sum_term_(const float *v, size_t i, int term) {
+    const cg_vd_ d = cg_vd_floats_(v, i);
     switch (term) {
-    case CG_SUM_ABS_: return _mm256_andnot_pd(_mm256_set1_pd(-0.0), d);
-    case CG_SUM_SQUARES_: return _mm256_mul_pd(d, d);
-    case CG_SUM_NEGATIVE_: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_LT_OQ));
-    case CG_SUM_NONNEGATIVE_: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_GE_OQ));
+    case CG_SUM_ABS_: return cg_vd_abs_(d);
+    case CG_SUM_SQUARES_: return cg_vd_mul_(d, d);
+    case CG_SUM_NEGATIVE_: return cg_vd_negative_(d);
+    case CG_SUM_NONNEGATIVE_: return cg_vd_nonnegative_(d);
     default: return d;
     }
 }
-CG_AVX2_INLINE_ size_t cg_lane_sum16_avx2_(const float *v, size_t n, double *lanes, int term) {
-    __m256d s0 = _mm256_loadu_pd(lanes), s1 = _mm256_loadu_pd(lanes + 4), s2 = _mm256_loadu_pd(lanes + 8),
-            s3 = _mm256_loadu_pd(lanes + 12);
+CG_VECTOR_FN_ void cg_lane_sum_terms_(cg_vd_ *s, const float *v, size_t i, int term) { /* of 16 values */
+    s[0] = cg_vd_add_(s[0], cg_lane_sum_term_(v, i, term));
+    s[1] = cg_vd_add_(s[1], cg_lane_sum_term_(v, i + 4, term));
+    s[2] = cg_vd_add_(s[2], cg_lane_sum_term_(v, i + 8, term));
+    s[3] = cg_vd_add_(s[3], cg_lane_sum_term_(v, i + 12, term));
+}
+CG_VECTOR_FN_ size_t cg_lane_sum16_(const float *v, size_t n, double *lanes, int term) {
+    cg_vd_ s[4];
     size_t i = 0;
+    cg_lanes_load_(s, lanes);
     for (; i + 16 <= n; i += 16) {
-        CG_PREFETCH_(cg_at_(v, i + 1536));
-        s0 = _mm256_add_pd(s0, cg_lane_sum_term_avx2_(v, i, term));
-        s1 = _mm256_add_pd(s1, cg_lane_sum_term_avx2_(v, i + 4, term));
-        s2 = _mm256_add_pd(s2, cg_lane_sum_term_avx2_(v, i + 8, term));
-        s3 = _mm256_add_pd(s3, cg_lane_sum_term_avx2_(v, i + 12, term));
+        CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
+        cg_lane_sum_terms_(s, v, i, term);
     }
-    _mm256_storeu_pd(lanes, s0);
-    _mm256_storeu_pd(lanes + 4, s1);
-    _mm256_storeu_pd(lanes + 8, s2);
-    _mm256_storeu_pd(lanes + 12, s3);
+    cg_lanes_store_(lanes, s);
     return i;
 }
-CG_TARGET_AVX2_ static void cg_lane_sum_avx2_(const float *v, size_t n, int term, double *lanes) {
+CG_VECTOR_FN_ void cg_lane_sum_simd_(const float *v, size_t n, int term, double *lanes) {
     size_t i;
     switch (term) {
-    case CG_SUM_ABS_: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_ABS_); break;
-    case CG_SUM_SQUARES_: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_SQUARES_); break;
-    case CG_SUM_NEGATIVE_: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_NEGATIVE_); break;
-    case CG_SUM_NONNEGATIVE_: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_NONNEGATIVE_); break;
-    default: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_VALUES_);
+    case CG_SUM_ABS_: i = cg_lane_sum16_(v, n, lanes, CG_SUM_ABS_); break;
+    case CG_SUM_SQUARES_: i = cg_lane_sum16_(v, n, lanes, CG_SUM_SQUARES_); break;
+    case CG_SUM_NEGATIVE_: i = cg_lane_sum16_(v, n, lanes, CG_SUM_NEGATIVE_); break;
+    case CG_SUM_NONNEGATIVE_: i = cg_lane_sum16_(v, n, lanes, CG_SUM_NONNEGATIVE_); break;
+    default: i = cg_lane_sum16_(v, n, lanes, CG_SUM_VALUES_);
     }
-    _mm256_zeroupper();
     if (i < n) cg_lane_sum_scalar_(cg_at_(v, i), n - i, term, lanes);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ void cg_lane_sum4_neon_(float64x2_t *s, const float *v, size_t i, int term) {
-    uint32x4_t u = cg_load4_neon_(v, i);
-    float64x2_t low, high;
-    if (term == CG_SUM_ABS_) u = cg_abs_neon_(u);
-    if (term == CG_SUM_NEGATIVE_)
-        u = vandq_u32(u, vcltq_u32(vsubq_u32(u, vdupq_n_u32(0x80000001u)), vdupq_n_u32(CG_INF_BITS_)));
-    if (term == CG_SUM_NONNEGATIVE_)
-        u = vandq_u32(u, vorrq_u32(vcleq_u32(u, vdupq_n_u32(CG_INF_BITS_)), vceqq_u32(u, vdupq_n_u32(CG_SIGN_BIT_))));
-    low = vcvt_f64_f32(vget_low_f32(cg_as_float_neon_(u)));
-    high = vcvt_high_f64_f32(cg_as_float_neon_(u));
-    s[0] = s[0] + (term == CG_SUM_SQUARES_ ? low * low : low);
-    s[1] = s[1] + (term == CG_SUM_SQUARES_ ? high * high : high);
-}
-CG_INLINE_ size_t cg_lane_sum16_neon_(const float *v, size_t n, double *lanes, int term) {
-    float64x2_t s[8];
-    size_t i = 0;
-    for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
-    for (; i + 16 <= n; i += 16) {
-        cg_lane_sum4_neon_(s, v, i, term);
-        cg_lane_sum4_neon_(s + 2, v, i + 4, term);
-        cg_lane_sum4_neon_(s + 4, v, i + 8, term);
-        cg_lane_sum4_neon_(s + 6, v, i + 12, term);
-    }
-    for (int j = 0; j < 8; j++) vst1q_f64(lanes + 2 * j, s[j]);
-    return i;
-}
-static void cg_lane_sum_neon_(const float *v, size_t n, int term, double *lanes) {
-    size_t i;
-    switch (term) {
-    case CG_SUM_ABS_: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_ABS_); break;
-    case CG_SUM_SQUARES_: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_SQUARES_); break;
-    case CG_SUM_NEGATIVE_: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_NEGATIVE_); break;
-    case CG_SUM_NONNEGATIVE_: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_NONNEGATIVE_); break;
-    default: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_VALUES_);
-    }
-    cg_lane_sum_scalar_(cg_at_(v, i), n - i, term, lanes);
 }
 #endif
 
@@ -3478,113 +3362,53 @@ static void cg_axpby_fading_scalar_(
             cg_store_(y, i, cg_plus_(cg_faded_(cg_times_(beta, cg_load_(y, i))), cg_times_(alpha, cg_load_(x, i))));
     if (mode) cg_lane_sum_scalar_(mode == CG_AXPBY_SQUARES_X_ ? x : y, n, CG_SUM_SQUARES_, lanes);
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_fade8_avx2_(__m256 v, int fades) {
-    const __m256i u = _mm256_castps_si256(v);
-    return fades ? _mm256_castsi256_ps(_mm256_and_si256(
-                       u, _mm256_cmpgt_epi32(cg_abs_avx2_(u), _mm256_set1_epi32((int)CG_FADE_BITS_ - 1))))
-                 : v;
+#if CG_VECTOR_
+CG_VECTOR_FN_ cg_vf_ cg_fade8_(cg_vf_ v) {
+    const cg_vu_ u = cg_vu_of_(v);
+    return cg_vf_of_(cg_vu_and_(u, cg_vu_gt_(cg_vu_abs_(u), cg_vu_set_(CG_FADE_BITS_ - 1))));
 }
-CG_AVX2_INLINE_ __m256 cg_axpby_fading8_avx2_(
-    __m256 x, __m256 a, __m256 b, const float *y, size_t i, int mode, int beta_is_one) {
-    const __m256 v = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
-    return _mm256_add_ps(beta_is_one ? v : cg_fade8_avx2_(cg_mul8_avx2_(b, v), 1),
-        cg_fade8_avx2_(cg_mul8_avx2_(a, x), mode == CG_AXPBY_FADE_X_));
+CG_VECTOR_FN_ cg_vf_ cg_axpby_fading8_(cg_vf_ x, cg_vf_ a, cg_vf_ b, cg_vf_ y, int mode, int beta_is_one) {
+    const cg_vf_ ax = cg_vf_mul_(a, x);
+    return cg_vf_add_(beta_is_one ? y : cg_fade8_(cg_vf_mul_(b, y)), mode == CG_AXPBY_FADE_X_ ? cg_fade8_(ax) : ax);
 }
-CG_AVX2_INLINE_ size_t cg_axpby_fading16_avx2_(
+CG_VECTOR_FN_ size_t cg_axpby_fading16_(
     const float *x, size_t n, float alpha, float beta, float *y, double *lanes, int mode, int beta_is_one) {
-    const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
-    __m256d s0, s1, s2, s3;
+    const cg_vf_ a = cg_vf_set_(alpha), b = cg_vf_set_(beta);
+    cg_vd_ s[4];
     size_t i = 0;
-    s0 = s1 = s2 = s3 = _mm256_setzero_pd();
-    if (mode) {
-        s0 = _mm256_loadu_pd(lanes);
-        s1 = _mm256_loadu_pd(lanes + 4);
-        s2 = _mm256_loadu_pd(lanes + 8);
-        s3 = _mm256_loadu_pd(lanes + 12);
-    }
+    if (mode) cg_lanes_load_(s, lanes);
     for (; i + 16 <= n; i += 16) {
-        const __m256 x0 = _mm256_castsi256_ps(cg_load8_avx2_(x, i)), x1 = _mm256_castsi256_ps(cg_load8_avx2_(x, i + 8));
-        __m256 y0, y1;
+        const cg_vf_ x0 = cg_vf_load_(x, i), x1 = cg_vf_load_(x, i + 8);
         if (mode != CG_AXPBY_SQUARES_X_) CG_PREFETCH_(cg_at_(x, i + CG_PREFETCH_DISTANCE_));
         CG_PREFETCH_WRITE_(cg_at_(y, i + CG_PREFETCH_DISTANCE_));
-        y0 = cg_axpby_fading8_avx2_(x0, a, b, y, i, mode, beta_is_one);
-        y1 = cg_axpby_fading8_avx2_(x1, a, b, y, i + 8, mode, beta_is_one);
-        cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(y0));
-        cg_store_avx2_(cg_at_mut_(y, i + 8), _mm256_castps_si256(y1));
-        if (mode) {
-            const float *v = mode == CG_AXPBY_SQUARES_X_ ? x : y;
-            s0 = _mm256_add_pd(s0, cg_lane_sum_term_avx2_(v, i, CG_SUM_SQUARES_));
-            s1 = _mm256_add_pd(s1, cg_lane_sum_term_avx2_(v, i + 4, CG_SUM_SQUARES_));
-            s2 = _mm256_add_pd(s2, cg_lane_sum_term_avx2_(v, i + 8, CG_SUM_SQUARES_));
-            s3 = _mm256_add_pd(s3, cg_lane_sum_term_avx2_(v, i + 12, CG_SUM_SQUARES_));
-        }
+        cg_vf_store_(y, i, cg_axpby_fading8_(x0, a, b, cg_vf_load_(y, i), mode, beta_is_one));
+        cg_vf_store_(y, i + 8, cg_axpby_fading8_(x1, a, b, cg_vf_load_(y, i + 8), mode, beta_is_one));
+        if (mode) cg_lane_sum_terms_(s, mode == CG_AXPBY_SQUARES_X_ ? x : y, i, CG_SUM_SQUARES_);
     }
-    if (mode) {
-        _mm256_storeu_pd(lanes, s0);
-        _mm256_storeu_pd(lanes + 4, s1);
-        _mm256_storeu_pd(lanes + 8, s2);
-        _mm256_storeu_pd(lanes + 12, s3);
-    }
+    if (mode) cg_lanes_store_(lanes, s);
     return i;
 }
-CG_TARGET_AVX2_ static void cg_axpby_fading_avx2_(
+CG_VECTOR_FN_ void cg_axpby_fading_simd_(
     const float *x, size_t n, float alpha, float beta, float *y, int mode, double *lanes) {
     size_t i = 0;
-    if (mode == CG_AXPBY_FADE_X_) {
-        i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_FADE_X_, 1);
-    } else if (beta == 0.0f) { /* y is not read: 0*y + -0 would be +0 */
-        cg_axpby_avx2_(x, n, alpha, beta, y, 0);
-        if (mode) cg_lane_sum_avx2_(mode == CG_AXPBY_SQUARES_X_ ? x : y, n, CG_SUM_SQUARES_, lanes);
+    if (mode != CG_AXPBY_FADE_X_ && beta == 0.0f) { /* y is not read: 0*y + -0 would be +0 */
+        cg_axpby_simd_(x, n, alpha, beta, y, 0);
+        if (mode) cg_lane_sum_simd_(mode == CG_AXPBY_SQUARES_X_ ? x : y, n, CG_SUM_SQUARES_, lanes);
         return;
-    } else {
-        switch (mode * 2 + (beta == 1.0f)) {
-        case CG_AXPBY_NO_SQUARES_ * 2:
-            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_NO_SQUARES_, 0);
-            break;
-        case CG_AXPBY_NO_SQUARES_ * 2 + 1:
-            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_NO_SQUARES_, 1);
-            break;
-        case CG_AXPBY_SQUARES_Y_ * 2:
-            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_Y_, 0);
-            break;
-        case CG_AXPBY_SQUARES_Y_ * 2 + 1:
-            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_Y_, 1);
-            break;
-        case CG_AXPBY_SQUARES_X_ * 2:
-            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_X_, 0);
-            break;
-        default: i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_X_, 1);
-        }
     }
-    _mm256_zeroupper();
+#  define CG_CASE_(mode, one) \
+  case 2 * (mode) + (one): i = cg_axpby_fading16_(x, n, alpha, beta, y, lanes, mode, one); break;
+    switch (2 * mode + (mode == CG_AXPBY_FADE_X_ || beta == 1.0f)) {
+        CG_CASE_(CG_AXPBY_NO_SQUARES_, 0)
+        CG_CASE_(CG_AXPBY_NO_SQUARES_, 1)
+        CG_CASE_(CG_AXPBY_SQUARES_Y_, 0)
+        CG_CASE_(CG_AXPBY_SQUARES_Y_, 1)
+        CG_CASE_(CG_AXPBY_SQUARES_X_, 0)
+        CG_CASE_(CG_AXPBY_SQUARES_X_, 1)
+        CG_CASE_(CG_AXPBY_FADE_X_, 1)
+    }
+#  undef CG_CASE_
     if (i < n) cg_axpby_fading_scalar_(cg_at_(x, i), n - i, alpha, beta, cg_at_mut_(y, i), mode, lanes);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ float32x4_t cg_fade4_neon_(float32x4_t v) {
-    const uint32x4_t u = vreinterpretq_u32_f32(v);
-    return cg_as_float_neon_(vandq_u32(u, vcgeq_u32(cg_abs_neon_(u), vdupq_n_u32(CG_FADE_BITS_))));
-}
-static void cg_axpby_fading_neon_(
-    const float *x, size_t n, float alpha, float beta, float *y, int mode, double *lanes) {
-    const float32x4_t a = vdupq_n_f32(alpha), b = vdupq_n_f32(beta);
-    const int fade_x = mode == CG_AXPBY_FADE_X_;
-    size_t i = 0;
-    if (!fade_x && (beta == 0.0f || beta == 1.0f)) {
-        cg_axpby_neon_(x, n, alpha, beta, y, 0);
-        i = n;
-    }
-    for (; i + 4 <= n; i += 4) {
-        const float32x4_t f = cg_as_float_neon_(cg_load4_neon_(y, i)),
-                          g = cg_times_neon_(a, cg_as_float_neon_(cg_load4_neon_(x, i)));
-        cg_store4_neon_(y, i, fade_x ? f + cg_fade4_neon_(g) : cg_fade4_neon_(cg_times_neon_(b, f)) + g);
-    }
-    for (; i < n; i++) {
-        const float f = cg_load_(y, i), g = cg_times_(alpha, cg_load_(x, i));
-        cg_store_(y, i, fade_x ? cg_plus_(f, cg_faded_(g)) : cg_plus_(cg_faded_(cg_times_(beta, f)), g));
-    }
-    if (mode) cg_lane_sum_neon_(mode == CG_AXPBY_SQUARES_X_ ? x : y, n, CG_SUM_SQUARES_, lanes);
 }
 #endif
 
@@ -3619,7 +3443,7 @@ CG_OFFERED_ double cg_axpy_faded_energy_y_(
 /* lookup: kernels that find the symbol of a value by thresholds, and the value of a symbol in a table
 
    Offers   bucketize, nf4_search, table_decode
-   Needs    base, table, levels, sums
+   Needs    base, table, the vector layer, levels, sums
    Touches  nothing but its arguments */
 
 /* bucketize: the symbol is how many of the limit_count ascending limits t = |v|*inv_scale is above (so a tie goes to
@@ -3644,225 +3468,91 @@ CG_INLINE_ void cg_limits_pad_(const cg_bucketizer_ *g, float *limit) {
     const int32_t all = (1 << cg_search_tree_depth_(g->limit_count)) - 1;
     for (int32_t j = 0; j < 7; j++) limit[j] = j < g->limit_count && j < all ? g->limit[j] : cg_as_float_(CG_INF_BITS_);
 }
-#if CG_AVX2_
-/* A tree search: comparisons give 0 or -1, so that what is accumulated is minus the index of the node; it chooses the
-   next limit from a vector by a shuffle. A shuffle looks only at the low 2 bits of a number, or 3: the limit of node
-   `index` stands at (4 - index) % 4, or (8 - index) % 8. */
-
-/* value[first + index*stride], index < many, in that order, for a shuffle over `size` (4 or 8) values. */
-CG_AVX2_INLINE_ __m256 cg_permute_table_avx2_(
-    const float *value, size_t first, size_t stride, size_t many, size_t size) {
-    float table[8] = { 0 };
-    for (size_t index = 0; index < many; index++) table[(size - index) % size] = value[first + index * stride];
-    if (size == 4) memcpy(table + 4, table, 16);
-    return _mm256_loadu_ps(table);
+#if CG_VECTOR_
+/* A tree search: the index of the node so far, among those of its depth, chooses the next limit from a table. */
+typedef struct cg_search_tree_ {
+    cg_vf_ limits[4]; /* to choose from at each depth */
+} cg_search_tree_;
+/* value[first + index*stride], index < many, over and over */
+CG_VECTOR_FN_ cg_vf_ cg_lookup_table_(const float *value, size_t first, size_t stride, size_t many) {
+    float table[8];
+    for (size_t j = 0; j < 8; j++) table[j] = value[first + j % many * stride];
+    return cg_vf_load_(table, 0);
 }
-typedef struct cg_search_tree_avx2_ {
-    __m256 limits[4]; /* to choose from at each depth */
-} cg_search_tree_avx2_;
 /* A tree of 2^depth - 1 ascending limits, depth 0..4. */
-CG_AVX2_INLINE_ cg_search_tree_avx2_ cg_search_tree_make_avx2_(const float *limit, int depth) {
-    cg_search_tree_avx2_ t;
-    t.limits[0] = t.limits[1] = t.limits[2] = t.limits[3] = _mm256_setzero_ps();
-    if (depth > 0) t.limits[0] = _mm256_set1_ps(limit[((size_t)1 << (depth - 1)) - 1]);
-    if (depth > 1)
-        t.limits[1] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 2)) - 1, (size_t)1 << (depth - 1), 2, 4);
-    if (depth > 2)
-        t.limits[2] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 3)) - 1, (size_t)1 << (depth - 2), 4, 4);
-    if (depth > 3) t.limits[3] = cg_permute_table_avx2_(limit, 0, 2, 8, 8);
+CG_VECTOR_FN_ cg_search_tree_ cg_search_tree_make_(const float *limit, int depth) {
+    cg_search_tree_ t;
+    t.limits[0] = t.limits[1] = t.limits[2] = t.limits[3] = cg_vf_set_(0.0f);
+    for (int j = 0; j < depth; j++)
+        t.limits[j] = cg_lookup_table_(
+            limit, ((size_t)1 << (depth - 1 - j)) - 1, (size_t)1 << (depth - j), (size_t)1 << j);
     return t;
 }
-/* -1 where t > limit, else 0 */
-CG_AVX2_INLINE_ __m256i cg_exceeds_avx2_(__m256 t, __m256 limit) {
-    return _mm256_castps_si256(_mm256_cmp_ps(t, limit, _CMP_GT_OQ));
-}
-/* minus how many limits t is above */
-CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_search_tree_avx2_ *tree, int depth) {
-    __m256i index = _mm256_setzero_si256();
-    if (depth > 0) index = cg_exceeds_avx2_(t, tree->limits[0]);
-    if (depth > 1)
-        index = _mm256_add_epi32(
-            _mm256_add_epi32(index, index), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[1], index)));
-    if (depth > 2)
-        index = _mm256_add_epi32(
-            _mm256_add_epi32(index, index), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[2], index)));
-    if (depth > 3)
-        index = _mm256_add_epi32(
-            _mm256_add_epi32(index, index), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->limits[3], index)));
+/* how many limits t is above */
+CG_VECTOR_FN_ cg_vu_ cg_search_(cg_vf_ t, const cg_search_tree_ *tree, int depth) {
+    cg_vu_ index = cg_vu_set_(0);
+    if (depth > 0) index = cg_vu_shr_(cg_vf_gt_(t, tree->limits[0]), 31);
+    if (depth > 1) index = cg_vu_sub_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup4_(tree->limits[1], index)));
+    if (depth > 2) index = cg_vu_sub_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup4_(tree->limits[2], index)));
+    if (depth > 3) index = cg_vu_sub_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup8_(tree->limits[3], index)));
     return index;
 }
-CG_AVX2_INLINE_ __m256d cg_centroid_term_avx2_(__m128 centroid, const float *v, size_t i) {
-    return _mm256_mul_pd(_mm256_cvtps_pd(centroid), cg_lane_sum_term_avx2_(v, i, CG_SUM_ABS_));
-}
-/* Minus the symbols of eight values, without signs; sums: adds to the lanes s[0], s[1]. */
-CG_AVX2_INLINE_ __m256i cg_bucketize8_avx2_(const float *v, size_t i, __m256 inv, const cg_search_tree_avx2_ *tree,
-    __m256 centroid, __m256d *s, int depth, int sums) {
-    const __m256 t = cg_mul8_avx2_(_mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i))), inv);
-    const __m256i index = cg_search_avx2_(t, tree, depth);
+/* Symbols of eight values, without signs; sums: adds to the lanes s[0], s[1]. */
+CG_VECTOR_FN_ cg_vu_ cg_bucketize8_(const float *v, size_t i, cg_vf_ inv, const cg_search_tree_ *tree, cg_vf_ centroid,
+    cg_vd_ *s, int depth, int sums) {
+    const cg_vu_ index = cg_search_(cg_vf_mul_(cg_vf_abs_(cg_vf_load_(v, i)), inv), tree, depth);
     if (sums) {
-        const __m256 c = depth == 0 ? centroid
-            : depth < 3             ? _mm256_permutevar_ps(centroid, index)
-                                    : _mm256_permutevar8x32_ps(centroid, index);
-        s[0] = _mm256_add_pd(s[0], cg_centroid_term_avx2_(_mm256_castps256_ps128(c), v, i));
-        s[1] = _mm256_add_pd(s[1], cg_centroid_term_avx2_(_mm256_extractf128_ps(c, 1), v, i + 4));
+        const cg_vf_ c = depth < 3 ? cg_vf_lookup4_(centroid, index) : cg_vf_lookup8_(centroid, index);
+        s[0] = cg_vd_add_(s[0], cg_vd_mul_(cg_vd_low_(c), cg_lane_sum_term_(v, i, CG_SUM_ABS_)));
+        s[1] = cg_vd_add_(s[1], cg_vd_mul_(cg_vd_high_(c), cg_lane_sum_term_(v, i + 4, CG_SUM_ABS_)));
     }
     return index;
 }
 /* The first n / 32 * 32 values; returns how many. depth and sums are constants, so that each case is compiled alone. */
-CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
+CG_VECTOR_FN_ size_t cg_bucketize32_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
     const float *centroid, double *lanes, int depth, int sums) {
-    const __m256 inv = _mm256_set1_ps(g->inv_scale);
-    const __m256i sign = _mm256_set1_epi8((char)g->sign_bit);
-    __m256 centroids = _mm256_setzero_ps();
-    __m256d s[4];
-    cg_search_tree_avx2_ tree;
+    const cg_vf_ inv = cg_vf_set_(g->inv_scale);
+    const cg_vu_ sign = cg_vb_set_(g->sign_bit);
+    cg_vf_ centroids = inv;
+    cg_vd_ s[4];
+    cg_search_tree_ tree;
     float limit[7];
     size_t i = 0;
     cg_limits_pad_(g, limit);
-    tree = cg_search_tree_make_avx2_(limit, depth);
+    tree = cg_search_tree_make_(limit, depth);
     if (sums) {
-        centroids = depth == 0 ? _mm256_set1_ps(centroid[0])
-                               : cg_permute_table_avx2_(centroid, 0, 1, (size_t)g->limit_count + 1, depth < 3 ? 4 : 8);
-        s[0] = _mm256_loadu_pd(lanes);
-        s[1] = _mm256_loadu_pd(lanes + 4);
-        s[2] = _mm256_loadu_pd(lanes + 8);
-        s[3] = _mm256_loadu_pd(lanes + 12);
+        float c[8];
+        for (int32_t j = 0; j < 8; j++) c[j] = centroid[j <= g->limit_count ? j : 0];
+        centroids = cg_lookup_table_(c, 0, 1, depth < 3 ? 4 : 8);
+        cg_lanes_load_(s, lanes);
     }
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_bucketize8_avx2_(v, i, inv, &tree, centroids, s, depth, sums),
-                b = cg_bucketize8_avx2_(v, i + 8, inv, &tree, centroids, s + 2, depth, sums);
-        __m256i c = cg_bucketize8_avx2_(v, i + 16, inv, &tree, centroids, s, depth, sums),
-                d = cg_bucketize8_avx2_(v, i + 24, inv, &tree, centroids, s + 2, depth, sums);
-        const __m256i negative = cg_narrow_signed_avx2_(cg_negative_avx2_(cg_load8_avx2_(v, i)),
-            cg_negative_avx2_(cg_load8_avx2_(v, i + 8)), cg_negative_avx2_(cg_load8_avx2_(v, i + 16)),
-            cg_negative_avx2_(cg_load8_avx2_(v, i + 24)));
-        a = _mm256_sub_epi8(_mm256_setzero_si256(), cg_narrow_signed_avx2_(a, b, c, d));
-        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(a, _mm256_and_si256(negative, sign))));
+        const cg_vu_ a = cg_bucketize8_(v, i, inv, &tree, centroids, s, depth, sums),
+                     b = cg_bucketize8_(v, i + 8, inv, &tree, centroids, s + 2, depth, sums),
+                     c = cg_bucketize8_(v, i + 16, inv, &tree, centroids, s, depth, sums),
+                     d = cg_bucketize8_(v, i + 24, inv, &tree, centroids, s + 2, depth, sums);
+        const cg_vu_ negative = cg_vb_narrow_signed_(cg_vu_negative_(cg_vu_floats_(v, i)),
+            cg_vu_negative_(cg_vu_floats_(v, i + 8)), cg_vu_negative_(cg_vu_floats_(v, i + 16)),
+            cg_vu_negative_(cg_vu_floats_(v, i + 24)));
+        cg_vb_put_(symbols + i, cg_vu_or_(cg_vb_narrow_(a, b, c, d), cg_vu_and_(negative, sign)));
     }
-    if (sums) {
-        _mm256_storeu_pd(lanes, s[0]);
-        _mm256_storeu_pd(lanes + 4, s[1]);
-        _mm256_storeu_pd(lanes + 8, s[2]);
-        _mm256_storeu_pd(lanes + 12, s[3]);
-    }
+    if (sums) cg_lanes_store_(lanes, s);
     return i;
 }
-CG_TARGET_AVX2_ static void cg_bucketize_avx2_(
+CG_VECTOR_FN_ void cg_bucketize_simd_(
     const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid, double *lanes) {
     size_t i;
     switch (cg_search_tree_depth_(g->limit_count) + (lanes ? 4 : 0)) {
-    case 0: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 0, 0); break;
-    case 1: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 1, 0); break;
-    case 2: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 2, 0); break;
-    case 3: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 3, 0); break;
-    case 4: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 0, 1); break;
-    case 5: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 1, 1); break;
-    case 6: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 2, 1); break;
-    default: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 3, 1);
+    case 0: i = cg_bucketize32_(g, v, n, symbols, centroid, lanes, 0, 0); break;
+    case 1: i = cg_bucketize32_(g, v, n, symbols, centroid, lanes, 1, 0); break;
+    case 2: i = cg_bucketize32_(g, v, n, symbols, centroid, lanes, 2, 0); break;
+    case 3: i = cg_bucketize32_(g, v, n, symbols, centroid, lanes, 3, 0); break;
+    case 4: i = cg_bucketize32_(g, v, n, symbols, centroid, lanes, 0, 1); break;
+    case 5: i = cg_bucketize32_(g, v, n, symbols, centroid, lanes, 1, 1); break;
+    case 6: i = cg_bucketize32_(g, v, n, symbols, centroid, lanes, 2, 1); break;
+    default: i = cg_bucketize32_(g, v, n, symbols, centroid, lanes, 3, 1);
     }
-    _mm256_zeroupper();
     if (i < n) cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centroid, lanes);
-}
-#endif
-#if CG_NEON_
-/* A tree search: the index of the node so far chooses the next limit from a table of eight floats. */
-
-/* table[index] for four indices 0..7: four byte numbers each */
-CG_INLINE_ float32x4_t cg_permute_lookup_neon_(uint8x16x2_t table, uint32x4_t index) {
-    const uint32x4_t bytes = index * vdupq_n_u32(0x04040404u) + vdupq_n_u32(0x03020100u);
-    return vreinterpretq_f32_u8(vqtbl2q_u8(table, vreinterpretq_u8_u32(bytes)));
-}
-/* value[first + index*stride], index < many, then zeros */
-CG_INLINE_ uint8x16x2_t cg_permute_table_neon_(const float *value, size_t first, size_t stride, size_t many) {
-    float table[8] = { 0 };
-    uint8x16x2_t t;
-    for (size_t index = 0; index < many; index++) table[index] = value[first + index * stride];
-    t.val[0] = vreinterpretq_u8_f32(vld1q_f32(table));
-    t.val[1] = vreinterpretq_u8_f32(vld1q_f32(table + 4));
-    return t;
-}
-typedef struct cg_search_tree_neon_ {
-    float32x4_t root;       /* the limit of depth 0 */
-    uint8x16x2_t limits[3]; /* to choose from at the depths after it */
-} cg_search_tree_neon_;
-/* A tree of 2^depth - 1 ascending limits, depth 1..4. */
-CG_INLINE_ cg_search_tree_neon_ cg_search_tree_make_neon_(const float *limit, int depth) {
-    cg_search_tree_neon_ t;
-    t.root = vdupq_n_f32(limit[((size_t)1 << (depth - 1)) - 1]);
-    for (int j = 0; j < 3; j++) {
-        const size_t first = depth > j + 1 ? ((size_t)1 << (depth - 2 - j)) - 1 : 0,
-                     stride = depth > j + 1 ? (size_t)1 << (depth - 1 - j) : 0;
-        t.limits[j] = cg_permute_table_neon_(limit, first, stride, depth > j + 1 ? (size_t)2 << j : 1);
-    }
-    return t;
-}
-/* how many limits t is above */
-CG_INLINE_ uint32x4_t cg_search_neon_(float32x4_t t, const cg_search_tree_neon_ *tree, int depth) {
-    uint32x4_t index = vdupq_n_u32(0);
-    if (depth > 0) index = vshrq_n_u32(vcgtq_f32(t, tree->root), 31);
-    if (depth > 1)
-        index = vsubq_u32(vaddq_u32(index, index), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[0], index)));
-    if (depth > 2)
-        index = vsubq_u32(vaddq_u32(index, index), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[1], index)));
-    if (depth > 3)
-        index = vsubq_u32(vaddq_u32(index, index), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[2], index)));
-    return index;
-}
-CG_INLINE_ uint32x4_t cg_bucketize4_neon_(uint32x4_t v, float32x4_t inv, const cg_search_tree_neon_ *tree,
-    uint8x16x2_t centroid, float64x2_t *s, int depth, int sums) {
-    const float32x4_t magnitude = cg_as_float_neon_(cg_abs_neon_(v));
-    const uint32x4_t index = cg_search_neon_(cg_times_neon_(magnitude, inv), tree, depth);
-    if (sums) {
-        const float32x4_t c = cg_permute_lookup_neon_(centroid, index);
-        s[0] = s[0] + vcvt_f64_f32(vget_low_f32(c)) * vcvt_f64_f32(vget_low_f32(magnitude));
-        s[1] = s[1] + vcvt_high_f64_f32(c) * vcvt_high_f64_f32(magnitude);
-    }
-    return index;
-}
-CG_INLINE_ size_t cg_bucketize16_neon_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
-    const float *centroid, double *lanes, int depth, int sums) {
-    const float32x4_t inv = vdupq_n_f32(g->inv_scale);
-    const uint8x16_t sign = vdupq_n_u8(g->sign_bit);
-    uint8x16x2_t centroids = { { vdupq_n_u8(0), vdupq_n_u8(0) } };
-    cg_search_tree_neon_ tree;
-    float64x2_t s[8];
-    float limit[7];
-    size_t i = 0;
-    cg_limits_pad_(g, limit);
-    tree = cg_search_tree_make_neon_(limit, depth ? depth : 1);
-    if (sums) {
-        centroids = cg_permute_table_neon_(centroid, 0, 1, (size_t)g->limit_count + 1);
-        for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
-    }
-    for (; i + 16 <= n; i += 16) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
-                   d = cg_load4_neon_(v, i + 12);
-        const uint8x16_t negative = cg_narrow_neon_(vcltzq_f32(cg_as_float_neon_(a)), vcltzq_f32(cg_as_float_neon_(b)),
-            vcltzq_f32(cg_as_float_neon_(c)), vcltzq_f32(cg_as_float_neon_(d)));
-        a = cg_bucketize4_neon_(a, inv, &tree, centroids, s, depth, sums);
-        b = cg_bucketize4_neon_(b, inv, &tree, centroids, s + 2, depth, sums);
-        c = cg_bucketize4_neon_(c, inv, &tree, centroids, s + 4, depth, sums);
-        d = cg_bucketize4_neon_(d, inv, &tree, centroids, s + 6, depth, sums);
-        vst1q_u8(symbols + i, vorrq_u8(cg_narrow_neon_(a, b, c, d), vandq_u8(negative, sign)));
-    }
-    if (sums)
-        for (int j = 0; j < 8; j++) vst1q_f64(lanes + 2 * j, s[j]);
-    return i;
-}
-static void cg_bucketize_neon_(
-    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid, double *lanes) {
-    size_t i;
-    switch (cg_search_tree_depth_(g->limit_count) + (lanes ? 4 : 0)) {
-    case 0: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 0, 0); break;
-    case 1: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 1, 0); break;
-    case 2: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 2, 0); break;
-    case 3: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 3, 0); break;
-    case 4: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 0, 1); break;
-    case 5: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 1, 1); break;
-    case 6: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 2, 1); break;
-    default: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 3, 1);
-    }
-    cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centroid, lanes);
 }
 #endif
 
@@ -3872,48 +3562,20 @@ static void cg_table_decode_scalar_(
     (void)non_temporal;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_load_(table, symbols[i] & 15u));
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ size_t cg_table_decode16_avx2_(
+#if CG_VECTOR_
+CG_VECTOR_FN_ size_t cg_table_decode8_(
     const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
-    const __m256 low = cg_load8_ps_avx2_(table, 0), high = cg_load8_ps_avx2_(table, 8);
+    const cg_vf_ low = cg_vf_load_(table, 0), high = cg_vf_load_(table, 8);
     size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        const __m128i s = cg_load4_avx2_(symbols + i);
-        const __m256i a = _mm256_cvtepu8_epi32(s), b = _mm256_cvtepu8_epi32(_mm_srli_si128(s, 8));
-        const __m256 x = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, a), _mm256_permutevar8x32_ps(high, a),
-            _mm256_castsi256_ps(_mm256_slli_epi32(a, 28)));
-        const __m256 y = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, b), _mm256_permutevar8x32_ps(high, b),
-            _mm256_castsi256_ps(_mm256_slli_epi32(b, 28)));
-        cg_store_stream_avx2_(out, i, _mm256_castps_si256(x), non_temporal);
-        cg_store_stream_avx2_(out, i + 8, _mm256_castps_si256(y), non_temporal);
-    }
+    for (; i + 8 <= n; i += 8)
+        cg_vf_stream_(out, i, cg_vf_lookup16_(low, high, cg_vu_bytes_(symbols + i)), non_temporal);
     return i;
 }
-CG_TARGET_AVX2_ static void cg_table_decode_avx2_(
+CG_VECTOR_FN_ void cg_table_decode_simd_(
     const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
-    size_t i = non_temporal ? cg_table_decode16_avx2_(table, symbols, n, out, 1)
-                            : cg_table_decode16_avx2_(table, symbols, n, out, 0);
-    _mm256_zeroupper();
+    const size_t i = non_temporal ? cg_table_decode8_(table, symbols, n, out, 1)
+                                  : cg_table_decode8_(table, symbols, n, out, 0);
     if (i < n) cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), 0);
-}
-#endif
-#if CG_NEON_
-static void cg_table_decode_neon_(const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
-    const uint8_t *p = (const uint8_t *)table;
-    uint8x16x4_t t;
-    size_t i = 0;
-    t.val[0] = vld1q_u8(p);
-    t.val[1] = vld1q_u8(p + 16);
-    t.val[2] = vld1q_u8(p + 32);
-    t.val[3] = vld1q_u8(p + 48);
-    for (; i + 8 <= n; i += 8) {
-        const uint16x8_t s = vmovl_u8(vand_u8(vld1_u8(symbols + i), vdup_n_u8(15)));
-        const uint32x4_t times = vdupq_n_u32(0x04040404u), plus = vdupq_n_u32(0x03020100u);
-        const uint32x4_t a = vmovl_u16(vget_low_u16(s)) * times + plus, b = vmovl_u16(vget_high_u16(s)) * times + plus;
-        cg_store4_neon_(out, i, vreinterpretq_f32_u8(vqtbl4q_u8(t, vreinterpretq_u8_u32(a))));
-        cg_store4_neon_(out, i + 4, vreinterpretq_f32_u8(vqtbl4q_u8(t, vreinterpretq_u8_u32(b))));
-    }
-    cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
@@ -3931,48 +3593,25 @@ static void cg_nf4_search_scalar_(const float *limit, float inv_scale, const flo
         symbols[i] = (uint8_t)index;
     }
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_nf4_search8_avx2_(const float *v, size_t i, __m256 inv, const cg_search_tree_avx2_ *tree) {
-    return cg_search_avx2_(cg_mul8_avx2_(cg_load8_ps_avx2_(v, i), inv), tree, 4);
+#if CG_VECTOR_
+CG_VECTOR_FN_ cg_vu_ cg_nf4_search8_(const float *v, size_t i, cg_vf_ inv, const cg_search_tree_ *tree) {
+    return cg_search_(cg_vf_mul_(cg_vf_load_(v, i), inv), tree, 4);
 }
-CG_TARGET_AVX2_ static void cg_nf4_search_avx2_(
+CG_VECTOR_FN_ void cg_nf4_search_simd_(
     const float *limit, float inv_scale, const float *v, size_t n, uint8_t *symbols) {
-    const __m256 inv = _mm256_set1_ps(inv_scale);
-    cg_search_tree_avx2_ tree;
+    const cg_vf_ inv = cg_vf_set_(inv_scale);
+    cg_search_tree_ tree;
     float l[15];
     size_t i = 0;
     memcpy(l, limit, sizeof l);
-    tree = cg_search_tree_make_avx2_(l, 4);
+    tree = cg_search_tree_make_(l, 4);
     for (; i + 32 <= n; i += 32) {
-        const __m256i a = cg_nf4_search8_avx2_(v, i, inv, &tree), b = cg_nf4_search8_avx2_(v, i + 8, inv, &tree);
-        const __m256i c = cg_nf4_search8_avx2_(v, i + 16, inv, &tree), d = cg_nf4_search8_avx2_(v, i + 24, inv, &tree);
-        cg_prefetch_ahead_avx2_(v, i);
-        cg_store_avx2_(symbols + i,
-            cg_pack_order_avx2_(_mm256_sub_epi8(_mm256_setzero_si256(), cg_narrow_signed_avx2_(a, b, c, d))));
+        const cg_vu_ a = cg_nf4_search8_(v, i, inv, &tree), b = cg_nf4_search8_(v, i + 8, inv, &tree),
+                     c = cg_nf4_search8_(v, i + 16, inv, &tree), d = cg_nf4_search8_(v, i + 24, inv, &tree);
+        cg_prefetch32_(v, i, CG_AHEAD_);
+        cg_vb_put_(symbols + i, cg_vb_narrow_(a, b, c, d));
     }
-    _mm256_zeroupper();
     if (i < n) cg_nf4_search_scalar_(limit, inv_scale, cg_at_(v, i), n - i, symbols + i);
-}
-#endif
-#if CG_NEON_
-static void cg_nf4_search_neon_(const float *limit, float inv_scale, const float *v, size_t n, uint8_t *symbols) {
-    const float32x4_t inv = vdupq_n_f32(inv_scale);
-    cg_search_tree_neon_ tree;
-    float l[15];
-    size_t i = 0;
-    memcpy(l, limit, sizeof l);
-    tree = cg_search_tree_make_neon_(l, 4);
-    for (; i + 16 <= n; i += 16) {
-        const uint32x4_t a = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i)), inv), &tree, 4);
-        const uint32x4_t b = cg_search_neon_(
-            cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 4)), inv), &tree, 4);
-        const uint32x4_t c = cg_search_neon_(
-            cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 8)), inv), &tree, 4);
-        const uint32x4_t d = cg_search_neon_(
-            cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 12)), inv), &tree, 4);
-        vst1q_u8(symbols + i, cg_narrow_neon_(a, b, c, d));
-    }
-    cg_nf4_search_scalar_(limit, inv_scale, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 
@@ -3980,7 +3619,7 @@ static void cg_nf4_search_neon_(const float *limit, float inv_scale, const float
 /* dct: the kernel of the DCT of 64 values
 
    Offers   dct
-   Needs    base, table
+   Needs    base, table, the vector layer
    Touches  nothing but its arguments
    A fold (sums and differences of x[i] and x[2n-1-i]) turns a DCT-II of 2n values into a DCT-II and a DCT-IV of n.
    Givens rotations of pairs by the angles (2i+1)pi/(4N) turn a DCT-IV of N values into two DCT-II of N/2. After three
@@ -4196,190 +3835,132 @@ static void cg_dct_scalar_(float *v, int inverse) {
     else cg_dct_merge_(y, x);
     memcpy(v, x, sizeof x);
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_reverse_avx2_(__m256 x) {
-    return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
-}
-/* values 1..7 of x, then value 0 of next */
-CG_AVX2_INLINE_ __m256 cg_next_lane_avx2_(__m256 x, __m256 next) {
-    return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, next, 1), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0));
-}
-/* value 7 of last, then values 0..6 of x */
-CG_AVX2_INLINE_ __m256 cg_prev_lane_avx2_(__m256 x, __m256 last) {
-    return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, last, 128), _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
-}
+#if CG_VECTOR_
 /* As the scalar functions of the same names, for eight pairs; b holds the second values in reverse order. */
-CG_AVX2_INLINE_ void cg_dct_fold8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {
-    b = cg_reverse_avx2_(b);
-    *even = _mm256_add_ps(a, b);
-    *odd = _mm256_sub_ps(a, b);
+CG_VECTOR_FN_ void cg_dct_fold8_(cg_vf_ a, cg_vf_ b, cg_vf_ *even, cg_vf_ *odd) {
+    b = cg_vf_reverse_(b);
+    *even = cg_vf_add_(a, b);
+    *odd = cg_vf_sub_(a, b);
 }
-CG_AVX2_INLINE_ void cg_dct_unfold8_avx2_(__m256 even, __m256 odd, __m256 *a, __m256 *b) {
-    *a = _mm256_add_ps(even, odd);
-    *b = cg_reverse_avx2_(_mm256_sub_ps(even, odd));
+CG_VECTOR_FN_ void cg_dct_unfold8_(cg_vf_ even, cg_vf_ odd, cg_vf_ *a, cg_vf_ *b) {
+    *a = cg_vf_add_(even, odd);
+    *b = cg_vf_reverse_(cg_vf_sub_(even, odd));
 }
-CG_AVX2_INLINE_ void cg_dct_givens8_avx2_(__m256 a, __m256 b, size_t angle, __m256 *p, __m256 *q) {
-    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + angle), s = _mm256_loadu_ps(cg_dct_sin_ + angle);
-    b = cg_reverse_avx2_(b);
-    *p = _mm256_add_ps(cg_mul8_avx2_(a, c), cg_mul8_avx2_(b, s));
-    *q = _mm256_xor_ps(
-        _mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
+CG_VECTOR_FN_ cg_vf_ cg_negate_odd8_(cg_vf_ x) {
+    static const uint32_t odd[8] = { 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_ };
+    return cg_vf_of_(cg_vu_xor_(cg_vu_of_(x), cg_vu_load_(odd)));
 }
-CG_AVX2_INLINE_ void cg_dct_givens_inv8_avx2_(__m256 p, __m256 q, size_t angle, __m256 *a, __m256 *b) {
-    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + angle), s = _mm256_loadu_ps(cg_dct_sin_ + angle);
-    q = _mm256_xor_ps(q, cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
-    *a = _mm256_sub_ps(cg_mul8_avx2_(p, c), cg_mul8_avx2_(q, s));
-    *b = cg_reverse_avx2_(_mm256_add_ps(cg_mul8_avx2_(p, s), cg_mul8_avx2_(q, c)));
+CG_VECTOR_FN_ void cg_dct_givens8_(cg_vf_ a, cg_vf_ b, size_t angle, cg_vf_ *p, cg_vf_ *q) {
+    const cg_vf_ c = cg_vf_load_(cg_dct_cos_, angle), s = cg_vf_load_(cg_dct_sin_, angle);
+    b = cg_vf_reverse_(b);
+    *p = cg_vf_add_(cg_vf_mul_(a, c), cg_vf_mul_(b, s));
+    *q = cg_negate_odd8_(cg_vf_sub_(cg_vf_mul_(b, c), cg_vf_mul_(a, s)));
+}
+CG_VECTOR_FN_ void cg_dct_givens_inv8_(cg_vf_ p, cg_vf_ q, size_t angle, cg_vf_ *a, cg_vf_ *b) {
+    const cg_vf_ c = cg_vf_load_(cg_dct_cos_, angle), s = cg_vf_load_(cg_dct_sin_, angle);
+    q = cg_negate_odd8_(q);
+    *a = cg_vf_sub_(cg_vf_mul_(p, c), cg_vf_mul_(q, s));
+    *b = cg_vf_reverse_(cg_vf_add_(cg_vf_mul_(p, s), cg_vf_mul_(q, c)));
 }
 /* value 0 times sqrt(2) */
-CG_AVX2_INLINE_ __m256 cg_sqrt2_first_avx2_(__m256 x) {
-    return cg_mul8_avx2_(x, _mm256_setr_ps(1.41421354f, 1, 1, 1, 1, 1, 1, 1));
-}
-CG_AVX2_INLINE_ void cg_interleave8_avx2_(__m256 a, __m256 b, __m256 *x, __m256 *y) {
-    const __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
-    *x = _mm256_permute2f128_ps(low, high, 0x20);
-    *y = _mm256_permute2f128_ps(low, high, 0x31);
-}
-CG_AVX2_INLINE_ __m256 cg_swap_middle64_avx2_(__m256 x) {
-    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8));
-}
-CG_AVX2_INLINE_ void cg_deinterleave8_avx2_(__m256 x, __m256 y, __m256 *a, __m256 *b) {
-    *a = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0x88));
-    *b = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
-}
-/* t[8] times m[8][8] */
-CG_AVX2_INLINE_ __m256 cg_dct_matvec8_avx2_(const float *m, const float *t) {
-    __m256 s = cg_mul8_avx2_(_mm256_loadu_ps(m), _mm256_broadcast_ss(t));
-    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 8), _mm256_broadcast_ss(t + 1)));
-    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 16), _mm256_broadcast_ss(t + 2)));
-    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 24), _mm256_broadcast_ss(t + 3)));
-    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 32), _mm256_broadcast_ss(t + 4)));
-    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 40), _mm256_broadcast_ss(t + 5)));
-    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 48), _mm256_broadcast_ss(t + 6)));
-    return _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 56), _mm256_broadcast_ss(t + 7)));
+CG_VECTOR_FN_ cg_vf_ cg_sqrt2_first_(cg_vf_ x) {
+    return cg_vf_mul_(x, cg_vf_make_(1.41421354f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f));
 }
 /* The eight matrix products. Inputs go through memory: a load broadcasts a single value for free. */
-CG_AVX2_INLINE_ void cg_dct_matvecs_avx2_(__m256 *x, int inverse) {
-    const float *dct2_or_3 = inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
+CG_VECTOR_FN_ void cg_dct_matvecs_(cg_vf_ *x, int inverse) {
     float t[64];
-    _mm256_storeu_ps(t, x[0]);
-    _mm256_storeu_ps(t + 8, x[1]);
-    _mm256_storeu_ps(t + 16, x[2]);
-    _mm256_storeu_ps(t + 24, x[3]);
-    _mm256_storeu_ps(t + 32, x[4]);
-    _mm256_storeu_ps(t + 40, x[5]);
-    _mm256_storeu_ps(t + 48, x[6]);
-    _mm256_storeu_ps(t + 56, x[7]);
-    x[0] = cg_dct_matvec8_avx2_(dct2_or_3, t);
-    x[1] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 8);
-    x[2] = cg_dct_matvec8_avx2_(dct2_or_3, t + 16);
-    x[3] = cg_dct_matvec8_avx2_(dct2_or_3, t + 24);
-    x[4] = cg_dct_matvec8_avx2_(dct2_or_3, t + 32);
-    x[5] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 40);
-    x[6] = cg_dct_matvec8_avx2_(dct2_or_3, t + 48);
-    x[7] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 56);
-}
-CG_TARGET_AVX2_ static void cg_dct_forward_avx2_(float *v) {
-    const __m256 none = _mm256_setzero_ps();
-    __m256 x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
-    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 0), cg_load8_ps_avx2_(v, 56), &u0, &w0);
-    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 8), cg_load8_ps_avx2_(v, 48), &u1, &w1);
-    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 16), cg_load8_ps_avx2_(v, 40), &u2, &w2);
-    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 24), cg_load8_ps_avx2_(v, 32), &u3, &w3);
-    cg_dct_fold8_avx2_(u0, u3, &e0, &o0);
-    cg_dct_fold8_avx2_(u1, u2, &e1, &o1);
-    cg_dct_fold8_avx2_(e0, e1, x, x + 1);
-    cg_dct_givens8_avx2_(o0, o1, 16, x + 2, x + 3);
-    cg_dct_givens8_avx2_(w0, w3, 0, &p0, &q0);
-    cg_dct_givens8_avx2_(w1, w2, 8, &p1, &q1);
-    cg_dct_fold8_avx2_(p0, p1, x + 4, x + 5);
-    cg_dct_fold8_avx2_(q0, q1, x + 6, x + 7);
-    cg_dct_matvecs_avx2_(x, 0);
-    p0 = cg_sqrt2_first_avx2_(x[2]);
-    q0 = cg_sqrt2_first_avx2_(x[3]);
-    e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_next_lane_avx2_(q0, none)));
-    o0 = _mm256_sub_ps(cg_next_lane_avx2_(p0, none), cg_reverse_avx2_(q0));
-    cg_interleave8_avx2_(e0, o0, &e0, &e1);     /* 2, 6, 10, ... */
-    cg_interleave8_avx2_(x[0], x[1], &o0, &o1); /* 0, 4, 8, ... */
-    cg_interleave8_avx2_(o0, e0, &u0, &u1);
-    cg_interleave8_avx2_(o1, e1, &u2, &u3);
-    cg_interleave8_avx2_(x[4], x[5], &p0, &p1);
-    cg_interleave8_avx2_(x[6], x[7], &q0, &q1);
-    p0 = cg_sqrt2_first_avx2_(p0);
-    q0 = cg_sqrt2_first_avx2_(q0);
-    e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_next_lane_avx2_(q1, none)));
-    e1 = _mm256_add_ps(p1, cg_reverse_avx2_(cg_next_lane_avx2_(q0, q1)));
-    o0 = _mm256_sub_ps(cg_next_lane_avx2_(p0, p1), cg_reverse_avx2_(q1));
-    o1 = _mm256_sub_ps(cg_next_lane_avx2_(p1, none), cg_reverse_avx2_(q0));
-    cg_interleave8_avx2_(e0, o0, &w0, &w1);
-    cg_interleave8_avx2_(e1, o1, &w2, &w3);
-    cg_interleave8_avx2_(u0, w0, x, x + 1);
-    cg_interleave8_avx2_(u1, w1, x + 2, x + 3);
-    cg_interleave8_avx2_(u2, w2, x + 4, x + 5);
-    cg_interleave8_avx2_(u3, w3, x + 6, x + 7);
-    for (size_t i = 0; i < 8; i++) cg_store8_avx2_(v, 8 * i, x[i]);
-}
-CG_TARGET_AVX2_ static void cg_dct_inverse_avx2_(float *v) {
-    const __m256 none = _mm256_setzero_ps();
-    __m256 x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
-    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 0), cg_load8_ps_avx2_(v, 8), &u0, &w0);
-    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 16), cg_load8_ps_avx2_(v, 24), &u1, &w1);
-    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 32), cg_load8_ps_avx2_(v, 40), &u2, &w2);
-    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 48), cg_load8_ps_avx2_(v, 56), &u3, &w3);
-    cg_deinterleave8_avx2_(w0, w1, &e0, &o0);
-    cg_deinterleave8_avx2_(w2, w3, &e1, &o1);
-    p0 = cg_sqrt2_first_avx2_(_mm256_add_ps(e0, cg_prev_lane_avx2_(o0, none)));
-    p1 = _mm256_add_ps(e1, cg_prev_lane_avx2_(o1, o0));
-    q1 = cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e0, e1), o0));
-    q0 = cg_sqrt2_first_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e1, none), o1)));
-    cg_deinterleave8_avx2_(p0, p1, x + 4, x + 5);
-    cg_deinterleave8_avx2_(q0, q1, x + 6, x + 7);
-    cg_deinterleave8_avx2_(u0, u1, &p0, &q0);
-    cg_deinterleave8_avx2_(u2, u3, &p1, &q1);
-    cg_deinterleave8_avx2_(p0, p1, x, x + 1);
-    cg_deinterleave8_avx2_(q0, q1, &e0, &o0);
-    x[2] = cg_sqrt2_first_avx2_(_mm256_add_ps(e0, cg_prev_lane_avx2_(o0, none)));
-    x[3] = cg_sqrt2_first_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e0, none), o0)));
-    cg_dct_matvecs_avx2_(x, 1);
-    cg_dct_unfold8_avx2_(x[4], x[5], &p0, &p1);
-    cg_dct_unfold8_avx2_(x[6], x[7], &q0, &q1);
-    cg_dct_givens_inv8_avx2_(p0, q0, 0, &w0, &w3);
-    cg_dct_givens_inv8_avx2_(p1, q1, 8, &w1, &w2);
-    cg_dct_unfold8_avx2_(x[0], x[1], &e0, &e1);
-    cg_dct_givens_inv8_avx2_(x[2], x[3], 16, &o0, &o1);
-    cg_dct_unfold8_avx2_(e0, o0, &u0, &u3);
-    cg_dct_unfold8_avx2_(e1, o1, &u1, &u2);
-    cg_dct_unfold8_avx2_(u0, w0, x, x + 7);
-    cg_dct_unfold8_avx2_(u1, w1, x + 1, x + 6);
-    cg_dct_unfold8_avx2_(u2, w2, x + 2, x + 5);
-    cg_dct_unfold8_avx2_(u3, w3, x + 3, x + 4);
-    for (size_t i = 0; i < 8; i++) cg_store8_avx2_(v, 8 * i, x[i]);
-}
-CG_TARGET_AVX2_ static void cg_dct_avx2_(float *v, int inverse) {
-    if (inverse) cg_dct_inverse_avx2_(v);
-    else cg_dct_forward_avx2_(v);
-}
-#endif
-#if CG_NEON_
-static void cg_dct_neon_(float *v, int inverse) { /* only the products are vectors: the rest is small beside them */
-    float x[64], t[64], y[64];
-    memcpy(x, v, sizeof x);
-    if (inverse) cg_idct_split_(x, t);
-    else cg_dct_split_(x, t);
+    CG_UNROLL_
+    for (size_t g = 0; g < 8; g++) cg_vf_store_(t, 8 * g, x[g]);
+    CG_UNROLL_
     for (size_t g = 0; g < 8; g++) {
         const float *m = cg_dct_matrix_of_(g, inverse);
-        float32x4_t a = cg_times_neon_(vld1q_f32(m), vdupq_n_f32(t[8 * g])),
-                    b = cg_times_neon_(vld1q_f32(m + 4), vdupq_n_f32(t[8 * g]));
-        for (size_t i = 1; i < 8; i++) {
-            a = a + cg_times_neon_(vld1q_f32(m + 8 * i), vdupq_n_f32(t[8 * g + i]));
-            b = b + cg_times_neon_(vld1q_f32(m + 8 * i + 4), vdupq_n_f32(t[8 * g + i]));
-        }
-        vst1q_f32(y + 8 * g, a);
-        vst1q_f32(y + 8 * g + 4, b);
+        cg_vf_ s = cg_vf_mul_(cg_vf_load_(m, 0), cg_vf_set_(t[8 * g]));
+        CG_UNROLL_
+        for (size_t i = 1; i < 8; i++) s = cg_vf_add_(s, cg_vf_mul_(cg_vf_load_(m, 8 * i), cg_vf_set_(t[8 * g + i])));
+        x[g] = s;
     }
-    if (inverse) cg_idct_merge_(y, x);
-    else cg_dct_merge_(y, x);
-    memcpy(v, x, sizeof x);
+}
+CG_VECTOR_FN_ void cg_dct_forward_(float *v) {
+    const cg_vf_ none = cg_vf_set_(0.0f);
+    cg_vf_ x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
+    cg_dct_fold8_(cg_vf_load_(v, 0), cg_vf_load_(v, 56), &u0, &w0);
+    cg_dct_fold8_(cg_vf_load_(v, 8), cg_vf_load_(v, 48), &u1, &w1);
+    cg_dct_fold8_(cg_vf_load_(v, 16), cg_vf_load_(v, 40), &u2, &w2);
+    cg_dct_fold8_(cg_vf_load_(v, 24), cg_vf_load_(v, 32), &u3, &w3);
+    cg_dct_fold8_(u0, u3, &e0, &o0);
+    cg_dct_fold8_(u1, u2, &e1, &o1);
+    cg_dct_fold8_(e0, e1, x, x + 1);
+    cg_dct_givens8_(o0, o1, 16, x + 2, x + 3);
+    cg_dct_givens8_(w0, w3, 0, &p0, &q0);
+    cg_dct_givens8_(w1, w2, 8, &p1, &q1);
+    cg_dct_fold8_(p0, p1, x + 4, x + 5);
+    cg_dct_fold8_(q0, q1, x + 6, x + 7);
+    cg_dct_matvecs_(x, 0);
+    p0 = cg_sqrt2_first_(x[2]);
+    q0 = cg_sqrt2_first_(x[3]);
+    e0 = cg_vf_add_(p0, cg_vf_reverse_(cg_vf_next_(q0, none)));
+    o0 = cg_vf_sub_(cg_vf_next_(p0, none), cg_vf_reverse_(q0));
+    cg_vf_interleave_(e0, o0, &e0, &e1);     /* 2, 6, 10, ... */
+    cg_vf_interleave_(x[0], x[1], &o0, &o1); /* 0, 4, 8, ... */
+    cg_vf_interleave_(o0, e0, &u0, &u1);
+    cg_vf_interleave_(o1, e1, &u2, &u3);
+    cg_vf_interleave_(x[4], x[5], &p0, &p1);
+    cg_vf_interleave_(x[6], x[7], &q0, &q1);
+    p0 = cg_sqrt2_first_(p0);
+    q0 = cg_sqrt2_first_(q0);
+    e0 = cg_vf_add_(p0, cg_vf_reverse_(cg_vf_next_(q1, none)));
+    e1 = cg_vf_add_(p1, cg_vf_reverse_(cg_vf_next_(q0, q1)));
+    o0 = cg_vf_sub_(cg_vf_next_(p0, p1), cg_vf_reverse_(q1));
+    o1 = cg_vf_sub_(cg_vf_next_(p1, none), cg_vf_reverse_(q0));
+    cg_vf_interleave_(e0, o0, &w0, &w1);
+    cg_vf_interleave_(e1, o1, &w2, &w3);
+    cg_vf_interleave_(u0, w0, x, x + 1);
+    cg_vf_interleave_(u1, w1, x + 2, x + 3);
+    cg_vf_interleave_(u2, w2, x + 4, x + 5);
+    cg_vf_interleave_(u3, w3, x + 6, x + 7);
+    CG_UNROLL_
+    for (size_t i = 0; i < 8; i++) cg_vf_store_(v, 8 * i, x[i]);
+}
+CG_VECTOR_FN_ void cg_dct_inverse_(float *v) {
+    const cg_vf_ none = cg_vf_set_(0.0f);
+    cg_vf_ x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
+    cg_vf_deinterleave_(cg_vf_load_(v, 0), cg_vf_load_(v, 8), &u0, &w0);
+    cg_vf_deinterleave_(cg_vf_load_(v, 16), cg_vf_load_(v, 24), &u1, &w1);
+    cg_vf_deinterleave_(cg_vf_load_(v, 32), cg_vf_load_(v, 40), &u2, &w2);
+    cg_vf_deinterleave_(cg_vf_load_(v, 48), cg_vf_load_(v, 56), &u3, &w3);
+    cg_vf_deinterleave_(w0, w1, &e0, &o0);
+    cg_vf_deinterleave_(w2, w3, &e1, &o1);
+    p0 = cg_sqrt2_first_(cg_vf_add_(e0, cg_vf_prev_(o0, none)));
+    p1 = cg_vf_add_(e1, cg_vf_prev_(o1, o0));
+    q1 = cg_vf_reverse_(cg_vf_sub_(cg_vf_next_(e0, e1), o0));
+    q0 = cg_sqrt2_first_(cg_vf_reverse_(cg_vf_sub_(cg_vf_next_(e1, none), o1)));
+    cg_vf_deinterleave_(p0, p1, x + 4, x + 5);
+    cg_vf_deinterleave_(q0, q1, x + 6, x + 7);
+    cg_vf_deinterleave_(u0, u1, &p0, &q0);
+    cg_vf_deinterleave_(u2, u3, &p1, &q1);
+    cg_vf_deinterleave_(p0, p1, x, x + 1);
+    cg_vf_deinterleave_(q0, q1, &e0, &o0);
+    x[2] = cg_sqrt2_first_(cg_vf_add_(e0, cg_vf_prev_(o0, none)));
+    x[3] = cg_sqrt2_first_(cg_vf_reverse_(cg_vf_sub_(cg_vf_next_(e0, none), o0)));
+    cg_dct_matvecs_(x, 1);
+    cg_dct_unfold8_(x[4], x[5], &p0, &p1);
+    cg_dct_unfold8_(x[6], x[7], &q0, &q1);
+    cg_dct_givens_inv8_(p0, q0, 0, &w0, &w3);
+    cg_dct_givens_inv8_(p1, q1, 8, &w1, &w2);
+    cg_dct_unfold8_(x[0], x[1], &e0, &e1);
+    cg_dct_givens_inv8_(x[2], x[3], 16, &o0, &o1);
+    cg_dct_unfold8_(e0, o0, &u0, &u3);
+    cg_dct_unfold8_(e1, o1, &u1, &u2);
+    cg_dct_unfold8_(u0, w0, x, x + 7);
+    cg_dct_unfold8_(u1, w1, x + 1, x + 6);
+    cg_dct_unfold8_(u2, w2, x + 2, x + 5);
+    cg_dct_unfold8_(u3, w3, x + 3, x + 4);
+    CG_UNROLL_
+    for (size_t i = 0; i < 8; i++) cg_vf_store_(v, 8 * i, x[i]);
+}
+CG_VECTOR_FN_ void cg_dct_simd_(float *v, int inverse) {
+    if (inverse) cg_dct_inverse_(v);
+    else cg_dct_forward_(v);
 }
 #endif
 
@@ -4387,7 +3968,7 @@ static void cg_dct_neon_(float *v, int inverse) { /* only the products are vecto
 /* fp8: kernels of the formats E4M3 and E5M2, the values of E2M1, and E8M0 scales
 
    Offers   fp8_encode, fp8_decode; cg_e2m1_values_, cg_e2m1_limits_, cg_e8m0_encode_, cg_e8m0_decode_; cg_noise_bits_
-   Needs    base, random, table, decode
+   Needs    base, random, table, the vector layer, decode
    Touches  nothing but its arguments */
 
 /* The hash that a value rounds with: cg_noise_ is these bits as a fraction. */
@@ -4421,64 +4002,32 @@ static void cg_fp8_encode_scalar_(const float *v, size_t n, float inv_scale, int
         out[i] = (uint8_t)((cg_as_bits_(f) >> 24 & 0x80u) | (sum - large + (e >> q.dropped_bits) - q.code_bias));
     }
 }
-#if CG_AVX2_
+#if CG_VECTOR_
 /* code of the magnitude, plus q.code_bias */
-CG_AVX2_INLINE_ __m256i cg_fp8_encode8_avx2_(__m256i v, __m256 inv, cg_fp8_format_ q) {
-    __m256i m = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), e, large, sum;
-    m = _mm256_min_epu32(m, _mm256_set1_epi32((int)q.max_bits));
-    e = _mm256_max_epu32(_mm256_and_si256(m, _mm256_set1_epi32(0x7f800000)), _mm256_set1_epi32((int)q.min_normal_bits));
-    large = _mm256_add_epi32(e, _mm256_set1_epi32((int)(q.dropped_bits << 23)));
-    sum = _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(m), _mm256_castsi256_ps(large)));
-    return _mm256_add_epi32(_mm256_sub_epi32(sum, large), _mm256_srl_epi32(e, _mm_cvtsi32_si128((int)q.dropped_bits)));
+CG_VECTOR_FN_ cg_vu_ cg_fp8_encode8_(cg_vu_ v, cg_vf_ inv, cg_fp8_format_ q) {
+    const cg_vu_ m = cg_vu_min_(cg_vu_abs_(cg_vu_of_(cg_vf_mul_(cg_vf_of_(v), inv))), cg_vu_set_(q.max_bits)),
+                 e = cg_vu_max_(cg_vu_and_(m, cg_vu_set_(0x7f800000u)), cg_vu_set_(q.min_normal_bits)),
+                 large = cg_vu_add_(e, cg_vu_set_(q.dropped_bits << 23)),
+                 sum = cg_vu_of_(cg_vf_add_(cg_vf_of_(m), cg_vf_of_(large)));
+    return cg_vu_add_(cg_vu_sub_(sum, large), cg_vu_shr_(e, q.dropped_bits));
 }
-CG_AVX2_INLINE_ size_t cg_fp8_encode32_avx2_(
-    const float *v, size_t n, float inv_scale, cg_fp8_format_ q, uint8_t *out) {
-    const __m256 inv = _mm256_set1_ps(inv_scale);
-    const __m256i bias = _mm256_set1_epi16((short)q.code_bias);
+CG_VECTOR_FN_ size_t cg_fp8_encode32_(const float *v, size_t n, float inv_scale, cg_fp8_format_ q, uint8_t *out) {
+    const cg_vf_ inv = cg_vf_set_(inv_scale);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
-                d = cg_load8_avx2_(v, i + 24);
-        __m256i ab = _mm256_sub_epi16(
-            _mm256_packs_epi32(cg_fp8_encode8_avx2_(a, inv, q), cg_fp8_encode8_avx2_(b, inv, q)), bias);
-        __m256i cd = _mm256_sub_epi16(
-            _mm256_packs_epi32(cg_fp8_encode8_avx2_(c, inv, q), cg_fp8_encode8_avx2_(d, inv, q)), bias);
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        cg_store_avx2_(out + i,
-            cg_pack_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_sign_bytes_avx2_(a, b, c, d))));
+        const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8), c = cg_vu_floats_(v, i + 16),
+                     d = cg_vu_floats_(v, i + 24);
+        const cg_vu_ codes = cg_vb_narrow_add_(cg_fp8_encode8_(a, inv, q), cg_fp8_encode8_(b, inv, q),
+            cg_fp8_encode8_(c, inv, q), cg_fp8_encode8_(d, inv, q), -(int)q.code_bias);
+        cg_prefetch32_(v, i, CG_CHUNK_);
+        cg_vb_put_(out + i, cg_vu_or_(codes, cg_vb_narrow_tops_(a, b, c, d)));
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_fp8_encode_avx2_(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out) {
-    size_t i = is_e5m2 ? cg_fp8_encode32_avx2_(v, n, inv_scale, cg_fp8_format_of_(1), out)
-                       : cg_fp8_encode32_avx2_(v, n, inv_scale, cg_fp8_format_of_(0), out);
-    _mm256_zeroupper();
+CG_VECTOR_FN_ void cg_fp8_encode_simd_(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out) {
+    const size_t i = is_e5m2 ? cg_fp8_encode32_(v, n, inv_scale, cg_fp8_format_of_(1), out)
+                             : cg_fp8_encode32_(v, n, inv_scale, cg_fp8_format_of_(0), out);
     if (i < n) cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, is_e5m2, out + i);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ uint32x4_t cg_fp8_encode4_neon_(uint32x4_t v, float32x4_t inv, cg_fp8_format_ q) {
-    uint32x4_t m = vminq_u32(
-        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))), vdupq_n_u32(q.max_bits));
-    uint32x4_t e = vmaxq_u32(vandq_u32(m, vdupq_n_u32(0x7f800000u)), vdupq_n_u32(q.min_normal_bits));
-    uint32x4_t large = vaddq_u32(e, vdupq_n_u32(q.dropped_bits << 23));
-    uint32x4_t sum = vreinterpretq_u32_f32(cg_as_float_neon_(m) + cg_as_float_neon_(large));
-    return vsubq_u32(vaddq_u32(vsubq_u32(sum, large), vshlq_u32(e, vdupq_n_s32(-(int32_t)q.dropped_bits))),
-        vdupq_n_u32(q.code_bias));
-}
-static void cg_fp8_encode_neon_(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out) {
-    const cg_fp8_format_ q = cg_fp8_format_of_(is_e5m2);
-    const float32x4_t inv = vdupq_n_f32(inv_scale);
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
-                   d = cg_load4_neon_(v, i + 12);
-        uint8x16_t m = cg_narrow_neon_(cg_fp8_encode4_neon_(a, inv, q), cg_fp8_encode4_neon_(b, inv, q),
-            cg_fp8_encode4_neon_(c, inv, q), cg_fp8_encode4_neon_(d, inv, q));
-        vst1q_u8(out + i, vorrq_u8(m, cg_sign_bytes_neon_(a, b, c, d)));
-    }
-    cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, is_e5m2, out + i);
 }
 #endif
 
@@ -4493,59 +4042,32 @@ static void cg_fp8_decode_scalar_(const uint8_t *in, size_t n, float scale, int 
         cg_store_(out, i, cg_saturate_(cg_times_(cg_times_(f, is_e5m2 ? 1.0f : 256.0f), scale)));
     }
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ size_t cg_fp8_decode16_avx2_(
+#if CG_VECTOR_
+/* The code shifted to the place of f32's mantissa, plus the difference of the exponents' biases, is a normal value; with
+   a bias larger by 1, less the smallest normal value, it is a denormal one. The lesser of the two is the right one. */
+CG_VECTOR_FN_ size_t cg_fp8_decode8_(
     const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
-    const __m256 scale_v = _mm256_set1_ps(scale), flt_max = _mm256_set1_ps(CG_FLT_MAX_),
-                 neg_flt_max = _mm256_set1_ps(-CG_FLT_MAX_);
-    const __m128i max_code = _mm_set1_epi8(is_e5m2 ? 0x7b : 0x7e), low = _mm_set1_epi8(0x7f),
-                  zero = _mm_setzero_si128();
+    const uint32_t bias = is_e5m2 ? 112u << 23 : 120u << 23;
+    const cg_vu_ normal_bias = cg_vu_set_(bias), denormal_bias = cg_vu_set_(bias + (1u << 23)),
+                 max_code = cg_vu_set_(is_e5m2 ? 0x7b : 0x7e), low = cg_vu_set_(0x7f);
+    const cg_vf_ scale_v = cg_vf_set_(scale), min_normal = cg_vf_of_(denormal_bias);
     size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(in + i)), s = _mm_andnot_si128(low, b), h[2];
-        __m128i m = _mm_min_epu8(_mm_and_si128(b, low), max_code);
-        h[0] = _mm_unpacklo_epi8(zero, m);
-        h[1] = _mm_unpackhi_epi8(zero, m);
-        if (!is_e5m2) {
-            h[0] = _mm_srli_epi16(h[0], 1);
-            h[1] = _mm_srli_epi16(h[1], 1);
-        }
-        h[0] = _mm_or_si128(h[0], _mm_unpacklo_epi8(zero, s));
-        h[1] = _mm_or_si128(h[1], _mm_unpackhi_epi8(zero, s));
-        for (int j = 0; j < 2; j++) {
-            __m256 f = _mm256_cvtph_ps(h[j]);
-            if (!is_e5m2) f = cg_mul8_avx2_(f, _mm256_set1_ps(256.0f));
-            f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, scale_v), flt_max), neg_flt_max);
-            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), non_temporal);
-        }
+    for (; i + 8 <= n; i += 8) {
+        const cg_vu_ b = cg_vu_bytes_(in + i), sign = cg_vu_shl_(cg_vu_andnot_(low, b), 24);
+        const cg_vu_ m = cg_vu_shl_(cg_vu_min_(cg_vu_and_(b, low), max_code), is_e5m2 ? 21 : 20);
+        const cg_vf_ denormal = cg_vf_sub_(cg_vf_of_(cg_vu_add_(m, denormal_bias)), min_normal);
+        const cg_vu_ f = cg_vu_or_(cg_vu_min_(cg_vu_add_(m, normal_bias), cg_vu_of_(denormal)), sign);
+        cg_vf_stream_(out, i, cg_vf_finite_(cg_vf_mul_(cg_vf_of_(f), scale_v)), non_temporal);
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_fp8_decode_avx2_(
+CG_VECTOR_FN_ void cg_fp8_decode_simd_(
     const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
-    size_t i = is_e5m2
-        ? non_temporal ? cg_fp8_decode16_avx2_(in, n, scale, 1, out, 1) : cg_fp8_decode16_avx2_(in, n, scale, 1, out, 0)
-        : non_temporal ? cg_fp8_decode16_avx2_(in, n, scale, 0, out, 1)
-                       : cg_fp8_decode16_avx2_(in, n, scale, 0, out, 0);
-    _mm256_zeroupper();
+    const size_t i = is_e5m2
+        ? non_temporal ? cg_fp8_decode8_(in, n, scale, 1, out, 1) : cg_fp8_decode8_(in, n, scale, 1, out, 0)
+        : non_temporal ? cg_fp8_decode8_(in, n, scale, 0, out, 1)
+                       : cg_fp8_decode8_(in, n, scale, 0, out, 0);
     if (i < n) cg_fp8_decode_scalar_(in + i, n - i, scale, is_e5m2, cg_at_mut_(out, i), 0);
-}
-#endif
-#if CG_NEON_
-static void cg_fp8_decode_neon_(const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
-    const float32x4_t scale_v = vdupq_n_f32(scale), rescale = vdupq_n_f32(is_e5m2 ? 1.0f : 256.0f);
-    const float32x4_t flt_max = vdupq_n_f32(CG_FLT_MAX_), neg_flt_max = vdupq_n_f32(-CG_FLT_MAX_);
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint8x8_t b = vld1_u8(in + i), m = vmin_u8(vand_u8(b, vdup_n_u8(0x7f)), vdup_n_u8(is_e5m2 ? 0x7b : 0x7e));
-        uint16x8_t w = vshlq_u16(vmovl_u8(m), vdupq_n_s16(is_e5m2 ? 8 : 7));
-        float16x8_t h = vreinterpretq_f16_u16(vorrq_u16(w, vshll_n_u8(vand_u8(b, vdup_n_u8(0x80)), 8)));
-        cg_store4_neon_(
-            out, i, vmaxq_f32(vminq_f32(vcvt_f32_f16(vget_low_f16(h)) * rescale * scale_v, flt_max), neg_flt_max));
-        cg_store4_neon_(
-            out, i + 4, vmaxq_f32(vminq_f32(vcvt_high_f32_f16(h) * rescale * scale_v, flt_max), neg_flt_max));
-    }
-    cg_fp8_decode_scalar_(in + i, n - i, scale, is_e5m2, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
@@ -4571,7 +4093,7 @@ static float cg_e8m0_decode_(unsigned byte) {
 /* natural: kernels that round to powers of two: natural compression and natural dithering
 
    Offers   natural_encode, natural_decode, dither_encode, dither_decode
-   Needs    base, random, table, levels, fp8 (cg_noise_bits_)
+   Needs    base, random, table, the vector layer, levels, fp8 (cg_noise_bits_)
    Touches  nothing but its arguments */
 
 /* natural_encode: n exponent bytes (that of the f32, at most 254; 0: zero), then n sign bits as sign_encode has them (0
@@ -4595,100 +4117,47 @@ static uint32_t cg_natural_encode_scalar_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
     return cg_natural_encode_split_(v, n, key, position, stochastic, out, out + n);
 }
-#if CG_AVX2_
+#if CG_VECTOR_
 /* The first n / 32 * 32 values; returns how many. position % 16 == 0 if stochastic. */
-CG_AVX2_INLINE_ size_t cg_natural_encode32_avx2_(
-    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, __m256i *absmax) {
-    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
+CG_VECTOR_FN_ size_t cg_natural_encode32_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, cg_vu_ *absmax) {
+    cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
-                d = cg_load8_avx2_(v, i + 24);
-        __m256i s = cg_sign_bytes_avx2_(a, b, c, d), p, q, r, t, e;
-        cg_prefetch_ahead_avx2_(v, i);
-        a = cg_abs_avx2_(a);
-        b = cg_abs_avx2_(b);
-        c = cg_abs_avx2_(c);
-        d = cg_abs_avx2_(d);
-        t0 = _mm256_max_epu32(t0, _mm256_max_epu32(a, b));
-        t1 = _mm256_max_epu32(t1, _mm256_max_epu32(c, d));
-        if (stochastic) {
-            p = cg_hash8_avx2_(key, (position + (uint32_t)i) >> 1);
-            r = cg_hash8_avx2_(key, ((position + (uint32_t)i) >> 1) + 8);
-            q = _mm256_srli_epi32(cg_swap_halves_avx2_(p), 9);
-            t = _mm256_srli_epi32(cg_swap_halves_avx2_(r), 9);
-            p = _mm256_srli_epi32(p, 9);
-            r = _mm256_srli_epi32(r, 9);
-        } else {
-            p = q = r = t = _mm256_set1_epi32(0x400000);
+        cg_vu_ x[4], noise[4], s, e;
+        cg_prefetch32_(v, i, CG_AHEAD_);
+        CG_UNROLL_
+        for (size_t j = 0; j < 4; j++) x[j] = cg_vu_floats_(v, i + 8 * j);
+        s = cg_vb_narrow_tops_(x[0], x[1], x[2], x[3]);
+        if (stochastic) cg_vu_noise_(key, position + (uint32_t)i, noise);
+        CG_UNROLL_
+        for (size_t j = 0; j < 4; j++) {
+            x[j] = cg_vu_abs_(x[j]);
+            if (j < 2) t0 = cg_vu_max_(t0, x[j]);
+            else t1 = cg_vu_max_(t1, x[j]);
+            x[j] = cg_vu_add_(x[j], stochastic ? cg_vu_shr_(noise[j], 9) : cg_vu_set_(0x400000));
+            x[j] = cg_vu_shr_(x[j], 23);
         }
-        a = _mm256_srli_epi32(_mm256_add_epi32(a, p), 23);
-        b = _mm256_srli_epi32(_mm256_add_epi32(b, q), 23);
-        c = _mm256_srli_epi32(_mm256_add_epi32(c, r), 23);
-        d = _mm256_srli_epi32(_mm256_add_epi32(d, t), 23);
-        e = _mm256_min_epu8(cg_narrow_avx2_(a, b, c, d), _mm256_set1_epi8((char)-2));
-        s = _mm256_andnot_si256(_mm256_cmpeq_epi8(e, _mm256_setzero_si256()), s);
-        cg_store_avx2_(out + i, cg_pack_order_avx2_(e));
-        cg_put32_(out + n + i / 8, (uint32_t)_mm256_movemask_epi8(cg_pack_order_avx2_(s)));
+        e = cg_vb_min_(cg_vb_narrow_add_(x[0], x[1], x[2], x[3], 0), cg_vb_set_(254));
+        cg_vb_put_(out + i, e);
+        cg_put32_(out + n + i / 8, cg_vb_mask_(cg_vu_andnot_(cg_vb_is_zero_(e), s)));
     }
-    *absmax = _mm256_max_epu32(t0, t1);
+    *absmax = cg_vu_max_(t0, t1);
     return i;
 }
-CG_TARGET_AVX2_ static uint32_t cg_natural_encode_avx2_(
+CG_VECTOR_FN_ uint32_t cg_natural_encode_simd_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
-    __m256i absmax;
+    cg_vu_ absmax;
     uint32_t absmax_bits;
     size_t i;
     if (stochastic && (position & 15)) return cg_natural_encode_scalar_(v, n, key, position, stochastic, out);
-    i = stochastic ? cg_natural_encode32_avx2_(v, n, key, position, 1, out, &absmax)
-                   : cg_natural_encode32_avx2_(v, n, key, position, 0, out, &absmax);
-    absmax_bits = cg_hmax_u32_avx2_(absmax);
+    i = stochastic ? cg_natural_encode32_(v, n, key, position, 1, out, &absmax)
+                   : cg_natural_encode32_(v, n, key, position, 0, out, &absmax);
+    absmax_bits = cg_vu_hmax_(absmax);
     return i < n ? cg_max32_(absmax_bits,
                        cg_natural_encode_split_(
                            cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8))
                  : absmax_bits;
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ uint32x4_t cg_natural_encode4_neon_(uint32x4_t m, uint32x4_t h, int stochastic) {
-    m = stochastic ? vaddq_u32(m, vshrq_n_u32(h, 9)) : vaddq_u32(m, vdupq_n_u32(0x400000u));
-    return vminq_u32(vshrq_n_u32(m, 23), vdupq_n_u32(254));
-}
-/* 16 values: writes their exponents, raises *absmax, and returns their signs as byte masks. */
-CG_INLINE_ uint8x16_t cg_natural_encode16_neon_(
-    const float *v, size_t i, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, uint32x4_t *absmax) {
-    uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
-               d = cg_load4_neon_(v, i + 12), h = a, g = a;
-    uint8x16_t s = cg_sign_bytes_neon_(a, b, c, d), e;
-    a = cg_abs_neon_(a);
-    b = cg_abs_neon_(b);
-    c = cg_abs_neon_(c);
-    d = cg_abs_neon_(d);
-    *absmax = vmaxq_u32(*absmax, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
-    if (stochastic) {
-        h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
-        g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
-    }
-    e = cg_narrow_neon_(cg_natural_encode4_neon_(a, h, stochastic), cg_natural_encode4_neon_(b, g, stochastic),
-        cg_natural_encode4_neon_(c, cg_swap_halves_neon_(h), stochastic),
-        cg_natural_encode4_neon_(d, cg_swap_halves_neon_(g), stochastic));
-    vst1q_u8(out + i, e);
-    return vandq_u8(vtstq_u8(s, s), vtstq_u8(e, e));
-}
-static uint32_t cg_natural_encode_neon_(
-    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
-    uint32x4_t absmax = vdupq_n_u32(0);
-    size_t i = 0;
-    if (stochastic && (position & 15)) return cg_natural_encode_scalar_(v, n, key, position, stochastic, out);
-    for (; i + 64 <= n; i += 64) {
-        uint8x16_t s[4];
-        for (size_t j = 0; j < 4; j++)
-            s[j] = cg_natural_encode16_neon_(v, i + 16 * j, key, position, stochastic, out, &absmax);
-        cg_put64_(out + n + i / 8, cg_movemask_neon_(s[0], s[1], s[2], s[3]));
-    }
-    return cg_max32_(vmaxvq_u32(absmax),
-        cg_natural_encode_split_(
-            cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8));
 }
 #endif
 
@@ -4703,46 +4172,20 @@ static void cg_natural_decode_scalar_(const uint8_t *in, size_t n, float *out, i
     (void)non_temporal;
     cg_natural_decode_split_(in, in + n, n, out);
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_natural_decode_avx2_(const uint8_t *in, size_t n, float *out, int non_temporal) {
-    const __m256i minus = _mm256_set1_epi32((int)CG_SIGN_BIT_), s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_natural_decode_simd_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i e = _mm256_min_epu8(cg_load_bytes_avx2_(in + i), _mm256_set1_epi8((char)-2)), w;
-        uint32_t zeros = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(e, _mm256_setzero_si256()));
-        __m128i exponents[4];
-        exponents[0] = _mm256_castsi256_si128(e);
-        exponents[2] = _mm256_extracti128_si256(e, 1);
-        exponents[1] = _mm_srli_si128(exponents[0], 8);
-        exponents[3] = _mm_srli_si128(exponents[2], 8);
-        w = _mm256_set1_epi32((int)(cg_get32_(in + n + i / 8) & ~zeros));
-        for (int j = 0; j < 4; j++) { /* shift each bit to the place of the sign */
-            __m256i s = _mm256_and_si256(_mm256_sllv_epi32(w, _mm256_sub_epi32(s0, _mm256_set1_epi32(8 * j))), minus);
-            cg_store_stream_avx2_(out, i + 8 * (size_t)j,
-                _mm256_or_si256(s, _mm256_slli_epi32(_mm256_cvtepu8_epi32(exponents[j]), 23)), non_temporal);
+        const uint32_t zeros = cg_vb_mask_in_order_(cg_vb_is_zero_(cg_vu_load_(in + i)));
+        const cg_vu_ w = cg_vu_set_(cg_get32_(in + n + i / 8) & ~zeros);
+        CG_UNROLL_
+        for (size_t j = 0; j < 4; j++) {
+            const cg_vu_ e = cg_vu_min_(cg_vu_bytes_(in + i + 8 * j), cg_vu_set_(254));
+            cg_vf_stream_(
+                out, i + 8 * j, cg_vf_of_(cg_vu_or_(cg_vu_signs_(w, 8 * (int)j), cg_vu_shl_(e, 23))), non_temporal);
         }
     }
-    _mm256_zeroupper();
     if (i < n) cg_natural_decode_split_(in + i, in + n + i / 8, n - i, cg_at_mut_(out, i));
-}
-#endif
-#if CG_NEON_
-static void cg_natural_decode_neon_(const uint8_t *in, size_t n, float *out, int non_temporal) {
-    const uint32x4_t minus = vdupq_n_u32(CG_SIGN_BIT_);
-    const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
-    size_t i = 0;
-    (void)non_temporal;
-    for (; i + 8 <= n; i += 8) {
-        const uint32x4_t w = vdupq_n_u32(in[n + i / 8]);
-        uint16x8_t e = vmovl_u8(vmin_u8(vld1_u8(in + i), vdup_n_u8(254)));
-        /* by 23 in two steps: a widening shift goes no further than 16 */
-        uint32x4_t a = vshll_n_u16(vget_low_u16(e), 16), b = vshll_high_n_u16(e, 16);
-        a = vorrq_u32(vshlq_n_u32(a, 7), vandq_u32(vandq_u32(vshlq_u32(w, low), minus), vtstq_u32(a, a)));
-        b = vorrq_u32(vshlq_n_u32(b, 7), vandq_u32(vandq_u32(vshlq_u32(w, high), minus), vtstq_u32(b, b)));
-        cg_store4_neon_(out, i, cg_as_float_neon_(a));
-        cg_store4_neon_(out, i + 4, cg_as_float_neon_(b));
-    }
-    cg_natural_decode_split_(in + i, in + n + i / 8, n - i, cg_at_mut_(out, i));
 }
 #endif
 
@@ -4772,103 +4215,51 @@ static void cg_dither_encode_scalar_(
         symbols[i] = (uint8_t)(m | (m ? cg_as_bits_(f) >> 31 : 0) << (q->bits - 1));
     }
 }
-#if CG_AVX2_
+#if CG_VECTOR_
 /* levels of eight values plus 127 - s, or 0 */
-CG_AVX2_INLINE_ __m256i cg_dither_encode8_avx2_(
-    __m256i v, __m256i h, __m256 inv, __m256i min_level_bits, __m256 inv_min_level, int stochastic) {
-    __m256i t = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))),
-            rounding = _mm256_set1_epi32(0x400000);
-    __m256 u = _mm256_set1_ps(0.5f), nonzero;
-    if (stochastic) {
-        rounding = _mm256_srli_epi32(h, 9);
-        u = cg_mul8_avx2_(_mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
-    }
-    t = _mm256_min_epu32(t, _mm256_set1_epi32(0x3f800000));
-    nonzero = _mm256_cmp_ps(u, cg_mul8_avx2_(_mm256_castsi256_ps(t), inv_min_level), _CMP_LT_OQ);
-    return _mm256_and_si256(_mm256_srli_epi32(_mm256_add_epi32(_mm256_max_epu32(t, min_level_bits), rounding), 23),
-        _mm256_castps_si256(nonzero));
+CG_VECTOR_FN_ cg_vu_ cg_dither_encode8_(
+    cg_vu_ v, cg_vu_ h, cg_vf_ inv, cg_vu_ min_level_bits, cg_vf_ inv_min_level, int stochastic) {
+    const cg_vu_ t = cg_vu_min_(cg_vu_abs_(cg_vu_of_(cg_vf_mul_(cg_vf_of_(v), inv))), cg_vu_set_(0x3f800000u)),
+                 rounding = stochastic ? cg_vu_shr_(h, 9) : cg_vu_set_(0x400000);
+    const cg_vf_ u = stochastic ? cg_vf_uniform_(h) : cg_vf_set_(0.5f);
+    return cg_vu_and_(cg_vu_shr_(cg_vu_add_(cg_vu_max_(t, min_level_bits), rounding), 23),
+        cg_vf_gt_(cg_vf_mul_(cg_vf_of_(t), inv_min_level), u));
 }
-CG_AVX2_INLINE_ size_t cg_dither_encode32_avx2_(
+CG_VECTOR_FN_ size_t cg_dither_encode32_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols, int stochastic) {
-    const unsigned max_level = cg_dither_levels_(q->bits);
-    const __m256 inv = _mm256_set1_ps(q->inv_scale),
-                 inv_min_level = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + max_level) << 23)));
-    const __m256i min_level_bits = _mm256_set1_epi32((int)((128 - max_level) << 23)),
-                  bias = _mm256_set1_epi8((char)(127 - max_level));
-    const __m128i down = _mm_cvtsi32_si128((int)(8 - q->bits));
+    const unsigned max_level = cg_dither_levels_(q->bits), down = 8 - q->bits;
+    const cg_vf_ inv = cg_vf_set_(q->inv_scale),
+                 inv_min_level = cg_vf_of_(cg_vu_set_((uint32_t)(126 + max_level) << 23));
+    const cg_vu_ min_level_bits = cg_vu_set_((uint32_t)(128 - max_level) << 23), bias = cg_vb_set_(127 - max_level);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
-                d = cg_load8_avx2_(v, i + 24);
-        __m256i sign = _mm256_srl_epi16(cg_sign_bytes_avx2_(a, b, c, d), down), h = a, g = a, m;
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        if (stochastic) {
-            h = cg_hash8_avx2_(key, (position + (uint32_t)i) >> 1);
-            g = cg_hash8_avx2_(key, ((position + (uint32_t)i) >> 1) + 8);
-        }
-        a = cg_dither_encode8_avx2_(a, h, inv, min_level_bits, inv_min_level, stochastic);
-        b = cg_dither_encode8_avx2_(b, cg_swap_halves_avx2_(h), inv, min_level_bits, inv_min_level, stochastic);
-        c = cg_dither_encode8_avx2_(c, g, inv, min_level_bits, inv_min_level, stochastic);
-        d = cg_dither_encode8_avx2_(d, cg_swap_halves_avx2_(g), inv, min_level_bits, inv_min_level, stochastic);
-        m = _mm256_subs_epu8(cg_narrow_avx2_(a, b, c, d), bias);
-        sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(m, _mm256_setzero_si256()), sign);
-        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(m, sign)));
+        const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8), c = cg_vu_floats_(v, i + 16),
+                     d = cg_vu_floats_(v, i + 24);
+        const cg_vu_ sign = cg_vu_shr_(cg_vb_narrow_tops_(a, b, c, d), down); /* within each byte: no others are set */
+        cg_vu_ h[4], m;
+        cg_prefetch32_(v, i, CG_CHUNK_);
+        h[0] = h[1] = h[2] = h[3] = a;
+        if (stochastic) cg_vu_noise_(key, position + (uint32_t)i, h);
+        m = cg_vb_narrow_(cg_dither_encode8_(a, h[0], inv, min_level_bits, inv_min_level, stochastic),
+            cg_dither_encode8_(b, h[1], inv, min_level_bits, inv_min_level, stochastic),
+            cg_dither_encode8_(c, h[2], inv, min_level_bits, inv_min_level, stochastic),
+            cg_dither_encode8_(d, h[3], inv, min_level_bits, inv_min_level, stochastic));
+        m = cg_vb_sub_sat_(m, bias);
+        cg_vb_put_(symbols + i, cg_vu_or_(m, cg_vu_andnot_(cg_vb_is_zero_(m), sign)));
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_dither_encode_avx2_(
+CG_VECTOR_FN_ void cg_dither_encode_simd_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
-    size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i;
+    size_t head = cg_noise_head_(q->stochastic, position, n), i;
     if (head) cg_dither_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
     position += (uint32_t)head;
     symbols += head;
     n -= head;
-    i = q->stochastic ? cg_dither_encode32_avx2_(q, key, position, v, n, symbols, 1)
-                      : cg_dither_encode32_avx2_(q, key, position, v, n, symbols, 0);
-    _mm256_zeroupper();
+    i = q->stochastic ? cg_dither_encode32_(q, key, position, v, n, symbols, 1)
+                      : cg_dither_encode32_(q, key, position, v, n, symbols, 0);
     if (i < n) cg_dither_encode_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
-}
-#endif
-#if CG_NEON_
-/* levels of four values plus 127 - s, or 0 */
-CG_INLINE_ uint32x4_t cg_dither_encode4_neon_(
-    uint32x4_t v, uint32x4_t h, float32x4_t inv, uint32x4_t min_level_bits, float32x4_t inv_min_level, int stochastic) {
-    uint32x4_t t = vminq_u32(
-        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))), vdupq_n_u32(0x3f800000u));
-    uint32x4_t rounding = stochastic ? vshrq_n_u32(h, 9) : vdupq_n_u32(0x400000u);
-    float32x4_t u = stochastic ? cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f))
-                               : vdupq_n_f32(0.5f);
-    uint32x4_t nonzero = vcltq_f32(u, cg_times_neon_(cg_as_float_neon_(t), inv_min_level));
-    return vandq_u32(vshrq_n_u32(vaddq_u32(vmaxq_u32(t, min_level_bits), rounding), 23), nonzero);
-}
-static void cg_dither_encode_neon_(
-    const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
-    const unsigned max_level = cg_dither_levels_(q->bits);
-    const int stochastic = q->stochastic, down = (int)q->bits - 8;
-    const float32x4_t inv = vdupq_n_f32(q->inv_scale),
-                      inv_min_level = cg_as_float_neon_(vdupq_n_u32((uint32_t)(126 + max_level) << 23));
-    const uint32x4_t min_level_bits = vdupq_n_u32((uint32_t)(128 - max_level) << 23);
-    const size_t head = stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0;
-    size_t i = head;
-    cg_dither_encode_scalar_(q, key, position, v, head, symbols);
-    for (; i + 16 <= n; i += 16) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
-                   d = cg_load4_neon_(v, i + 12), h = a, g = a;
-        uint8x16_t sign = vshlq_u8(cg_sign_bytes_neon_(a, b, c, d), vdupq_n_s8((int8_t)down)), m;
-        if (stochastic) {
-            h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
-            g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
-        }
-        m = cg_narrow_neon_(cg_dither_encode4_neon_(a, h, inv, min_level_bits, inv_min_level, stochastic),
-            cg_dither_encode4_neon_(b, g, inv, min_level_bits, inv_min_level, stochastic),
-            cg_dither_encode4_neon_(c, cg_swap_halves_neon_(h), inv, min_level_bits, inv_min_level, stochastic),
-            cg_dither_encode4_neon_(d, cg_swap_halves_neon_(g), inv, min_level_bits, inv_min_level, stochastic));
-        m = vqsubq_u8(m, vdupq_n_u8((uint8_t)(127 - max_level)));
-        vst1q_u8(symbols + i, vorrq_u8(m, vandq_u8(sign, vtstq_u8(m, m))));
-    }
-    cg_dither_encode_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 
@@ -4883,51 +4274,21 @@ static void cg_dither_decode_scalar_(
         cg_store_(out, i, cg_times_(cg_as_float_(m ? sign | (m + 127 - max_level) << 23 : 0u), scale));
     }
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_dither_decode_avx2_(
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_dither_decode_simd_(
     unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
     const unsigned max_level = cg_dither_levels_(bits);
-    const __m256 scale_v = _mm256_set1_ps(scale);
-    const __m128i level_mask = _mm_set1_epi8((char)max_level), bias = _mm_set1_epi8((char)(127 - max_level)),
-                  up = _mm_cvtsi32_si128((int)(8 - bits));
-    const __m128i high = _mm_set1_epi8((char)(1u << (bits - 1)));
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), m = _mm_and_si128(b, level_mask);
-        __m128i none = _mm_cmpeq_epi8(m, _mm_setzero_si128()),
-                sign = _mm_sll_epi16(_mm_andnot_si128(none, _mm_and_si128(b, high)), up);
-        m = _mm_andnot_si128(none, _mm_add_epi8(m, bias));
-        for (int j = 0; j < 2; j++, m = _mm_srli_si128(m, 8), sign = _mm_srli_si128(sign, 8)) {
-            __m256i f = _mm256_or_si256(
-                _mm256_slli_epi32(_mm256_cvtepu8_epi32(m), 23), _mm256_slli_epi32(_mm256_cvtepu8_epi32(sign), 24));
-            cg_store_stream_avx2_(out, i + 8 * (size_t)j,
-                _mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(f), scale_v)), non_temporal);
-        }
-    }
-    _mm256_zeroupper();
-    if (i < n) cg_dither_decode_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), 0);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ void cg_dither_decode4_neon_(uint16x4_t m, uint16x4_t sign, float32x4_t scale, float *out, size_t i) {
-    uint32x4_t f = vorrq_u32(vshlq_n_u32(vmovl_u16(m), 23), vshlq_n_u32(vmovl_u16(sign), 24));
-    cg_store4_neon_(out, i, cg_as_float_neon_(f) * scale);
-}
-static void cg_dither_decode_neon_(
-    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
-    const unsigned max_level = cg_dither_levels_(bits);
-    const float32x4_t scale_v = vdupq_n_f32(scale);
-    const int up = 8 - (int)bits;
+    const cg_vf_ scale_v = cg_vf_set_(scale);
+    const cg_vu_ level_mask = cg_vu_set_(max_level), bias = cg_vu_set_(127 - max_level), none = cg_vu_set_(0),
+                 sign_bit = cg_vu_set_(CG_SIGN_BIT_);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        uint8x8_t b = vld1_u8(symbols + i), m = vand_u8(b, vdup_n_u8((uint8_t)max_level)), nonzero = vtst_u8(m, m);
-        uint8x8_t sign = vand_u8(vand_u8(vshl_u8(b, vdup_n_s8((int8_t)up)), vdup_n_u8(0x80)), nonzero);
-        uint16x8_t w = vmovl_u8(vand_u8(vadd_u8(m, vdup_n_u8((uint8_t)(127 - max_level))), nonzero)),
-                   g = vmovl_u8(sign);
-        cg_dither_decode4_neon_(vget_low_u16(w), vget_low_u16(g), scale_v, out, i);
-        cg_dither_decode4_neon_(vget_high_u16(w), vget_high_u16(g), scale_v, out, i + 4);
+        const cg_vu_ b = cg_vu_bytes_(symbols + i), m = cg_vu_and_(b, level_mask),
+                     sign = cg_vu_and_(cg_vu_shl_(b, 32 - bits), sign_bit),
+                     f = cg_vu_or_(cg_vu_shl_(cg_vu_add_(m, bias), 23), sign);
+        cg_vf_stream_(out, i, cg_vf_mul_(cg_vf_of_(cg_vu_and_(f, cg_vu_gt_(m, none))), scale_v), non_temporal);
     }
-    cg_dither_decode_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), non_temporal);
+    if (i < n) cg_dither_decode_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 
@@ -4935,7 +4296,7 @@ static void cg_dither_decode_neon_(
 /* dynamic8: kernels of the 8-bit dynamic tree format, and of Strom's fixed threshold
 
    Offers   dynamic8_encode, dynamic8_decode, strom_encode; cg_dynamic8_limits_
-   Needs    base, table
+   Needs    base, table, the vector layer
    Touches  nothing but its arguments
    Dettmers' tree: a sign, then 7 bits that are z zeros, a 1 and 6-z bits f, for 10^-z*(0.1 + 0.9*(f + 0.5)/2^(6-z));
    no 1 at all is 0. So far it is the positive half of bitsandbytes' map, which has 1.0 in addition, on that side
@@ -4989,85 +4350,44 @@ static void cg_dynamic8_encode_scalar_(const float *v, size_t n, float inv_scale
 /* As a function of t the code is close to seven straight lines, one per decade, each the lowest of them in its decade.
    These lines, drawn 0.6 too low and rounded down, give the code or one less (with 0.2 to spare, so that rounding does
    no harm); a comparison with one limit decides. */
-#if CG_AVX2_ || CG_NEON_
+#if CG_VECTOR_
 static const float cg_dynamic8_slope_[8] = { 1111111.11f, 222222.222f, 44444.4444f, 8888.88889f, 1777.77778f,
     355.555556f, 71.1111111f, 0.0f };
 static const float cg_dynamic8_intercept_[8] = { .288888889f, 1.17777778f, 2.95555556f, 6.51111111f, 13.6222222f,
     27.8444444f, 56.2888889f, 0.0f };
-#endif
-#if CG_AVX2_
-/* Eight loads: no slower than a gather instruction, and faster where microcode slows those down. */
-CG_AVX2_INLINE_ __m256 cg_lookup8_avx2_(const float *table, const uint32_t *at) {
-    return _mm256_setr_ps(
-        table[at[0]], table[at[1]], table[at[2]], table[at[3]], table[at[4]], table[at[5]], table[at[6]], table[at[7]]);
-}
 /* -1 where u, as the bits of a float that is not negative, is above limit */
-CG_AVX2_INLINE_ __m256i cg_above_avx2_(__m256i u, float limit) {
-    return _mm256_cmpgt_epi32(u, _mm256_castps_si256(_mm256_set1_ps(limit)));
-}
-CG_AVX2_INLINE_ __m256i cg_dynamic8_encode8_avx2_(__m256i v, __m256 inv, __m256 slope, __m256 intercept) {
-    __m256i u = _mm256_min_epu32(
-        cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), _mm256_set1_epi32(0x3f800000));
-    __m256i a = _mm256_add_epi32(cg_above_avx2_(u, 1e-1f), cg_above_avx2_(u, 1e-2f));
-    __m256i b = _mm256_add_epi32(cg_above_avx2_(u, 1e-3f), cg_above_avx2_(u, 1e-4f));
-    __m256i decade = _mm256_abs_epi32(
-        _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(cg_above_avx2_(u, 1e-5f), cg_above_avx2_(u, 1e-6f))));
-    __m256 t = _mm256_castsi256_ps(u), x = cg_mul8_avx2_(t, _mm256_permutevar8x32_ps(slope, decade));
-    __m256i code = _mm256_cvttps_epi32(_mm256_add_ps(x, _mm256_permutevar8x32_ps(intercept, decade)));
+CG_VECTOR_FN_ cg_vu_ cg_above8_(cg_vu_ u, float limit) { return cg_vu_gt_(u, cg_vu_set_(cg_as_bits_(limit))); }
+CG_VECTOR_FN_ cg_vu_ cg_dynamic8_encode8_(cg_vu_ v, cg_vf_ inv, cg_vf_ slope, cg_vf_ intercept) {
+    const float *limit = cg_dynamic8_limits_;
+    const cg_vu_ u = cg_vu_min_(cg_vu_abs_(cg_vu_of_(cg_vf_mul_(cg_vf_of_(v), inv))), cg_vu_set_(0x3f800000u));
+    const cg_vu_ a = cg_vu_add_(cg_above8_(u, 1e-1f), cg_above8_(u, 1e-2f)),
+                 b = cg_vu_add_(cg_above8_(u, 1e-3f), cg_above8_(u, 1e-4f)),
+                 c = cg_vu_add_(cg_above8_(u, 1e-5f), cg_above8_(u, 1e-6f));
+    const cg_vu_ decade = cg_vu_sub_(cg_vu_set_(0), cg_vu_add_(cg_vu_add_(a, b), c));
+    const cg_vf_ t = cg_vf_of_(u), x = cg_vf_mul_(t, cg_vf_lookup8_(slope, decade));
+    const cg_vu_ code = cg_vu_trunc_(cg_vf_add_(x, cg_vf_lookup8_(intercept, decade)));
     uint32_t at[8];
-    cg_store_avx2_(at, code);
-    return _mm256_sub_epi32(
-        code, _mm256_castps_si256(_mm256_cmp_ps(t, cg_lookup8_avx2_(cg_dynamic8_limits_, at), _CMP_GT_OQ)));
+    cg_vu_store_(at, code);
+    /* eight loads: no slower than a gather instruction, and faster where microcode slows those down */
+    return cg_vu_sub_(code,
+        cg_vf_gt_(t,
+            cg_vf_make_(limit[at[0]], limit[at[1]], limit[at[2]], limit[at[3]], limit[at[4]], limit[at[5]],
+                limit[at[6]], limit[at[7]])));
 }
-CG_TARGET_AVX2_ static void cg_dynamic8_encode_avx2_(const float *v, size_t n, float inv_scale, uint8_t *symbols) {
-    const __m256 inv = _mm256_set1_ps(inv_scale), slope = _mm256_loadu_ps(cg_dynamic8_slope_),
-                 intercept = _mm256_loadu_ps(cg_dynamic8_intercept_);
+CG_VECTOR_FN_ void cg_dynamic8_encode_simd_(const float *v, size_t n, float inv_scale, uint8_t *symbols) {
+    const cg_vf_ inv = cg_vf_set_(inv_scale), slope = cg_vf_load_(cg_dynamic8_slope_, 0),
+                 intercept = cg_vf_load_(cg_dynamic8_intercept_, 0);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
-                d = cg_load8_avx2_(v, i + 24);
-        __m256i code = cg_narrow_avx2_(cg_dynamic8_encode8_avx2_(a, inv, slope, intercept),
-            cg_dynamic8_encode8_avx2_(b, inv, slope, intercept), cg_dynamic8_encode8_avx2_(c, inv, slope, intercept),
-            cg_dynamic8_encode8_avx2_(d, inv, slope, intercept));
-        __m256i sign = _mm256_andnot_si256(
-            _mm256_cmpeq_epi8(code, _mm256_setzero_si256()), cg_sign_bytes_avx2_(a, b, c, d));
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(code, sign)));
+        const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8), c = cg_vu_floats_(v, i + 16),
+                     d = cg_vu_floats_(v, i + 24);
+        const cg_vu_ code = cg_vb_narrow_(cg_dynamic8_encode8_(a, inv, slope, intercept),
+            cg_dynamic8_encode8_(b, inv, slope, intercept), cg_dynamic8_encode8_(c, inv, slope, intercept),
+            cg_dynamic8_encode8_(d, inv, slope, intercept));
+        cg_prefetch32_(v, i, CG_CHUNK_);
+        cg_vb_put_(symbols + i, cg_vu_or_(code, cg_vu_andnot_(cg_vb_is_zero_(code), cg_vb_narrow_tops_(a, b, c, d))));
     }
-    _mm256_zeroupper();
     if (i < n) cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, symbols + i);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ uint32x4_t cg_dynamic8_encode4_neon_(uint32x4_t v, float32x4_t inv) {
-    uint32x4_t u = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))),
-                   vdupq_n_u32(0x3f800000u)),
-               code;
-    float32x4_t t = cg_as_float_neon_(u),
-                x = cg_times_neon_(t, vdupq_n_f32(cg_dynamic8_slope_[6])) + vdupq_n_f32(cg_dynamic8_intercept_[6]),
-                limit = x;
-    for (int j = 0; j < 6; j++)
-        x = vminq_f32(
-            x, cg_times_neon_(t, vdupq_n_f32(cg_dynamic8_slope_[j])) + vdupq_n_f32(cg_dynamic8_intercept_[j]));
-    code = vcvtq_u32_f32(x);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 0)], limit, 0);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 1)], limit, 1);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 2)], limit, 2);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 3)], limit, 3);
-    return vsubq_u32(code, vcgtq_f32(t, limit));
-}
-static void cg_dynamic8_encode_neon_(const float *v, size_t n, float inv_scale, uint8_t *symbols) {
-    const float32x4_t inv = vdupq_n_f32(inv_scale);
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
-                   d = cg_load4_neon_(v, i + 12);
-        uint8x16_t code = cg_narrow_neon_(cg_dynamic8_encode4_neon_(a, inv), cg_dynamic8_encode4_neon_(b, inv),
-            cg_dynamic8_encode4_neon_(c, inv), cg_dynamic8_encode4_neon_(d, inv));
-        vst1q_u8(symbols + i, vorrq_u8(code, vandq_u8(cg_sign_bytes_neon_(a, b, c, d), vtstq_u8(code, code))));
-    }
-    cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, symbols + i);
 }
 #endif
 
@@ -5079,40 +4399,21 @@ static void cg_dynamic8_decode_scalar_(const uint8_t *symbols, size_t n, float s
         cg_store_(out, i, cg_times_(symbols[i] > 0x80 ? -f : f, scale));
     }
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_dynamic8_decode_avx2_(
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_dynamic8_decode_simd_(
     const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal) {
     const float *value = cg_dynamic8_values_;
-    const __m256 scale_v = _mm256_set1_ps(scale);
+    const cg_vf_ scale_v = cg_vf_set_(scale);
+    const cg_vu_ minus_zero = cg_vu_set_(0x80), sign_bit = cg_vu_set_(CG_SIGN_BIT_);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        __m128i b = _mm_loadl_epi64((const __m128i *)(const void *)(symbols + i)),
-                s = _mm_cmpeq_epi8(b, _mm_set1_epi8(-128));
-        __m256i w = _mm256_cvtepi8_epi32(_mm_andnot_si128(s, b)); /* the code -0 becomes 0 */
         const uint8_t *p = symbols + i;
-        __m256 f = _mm256_setr_ps(value[p[0] & 0x7f], value[p[1] & 0x7f], value[p[2] & 0x7f], value[p[3] & 0x7f],
+        const cg_vf_ f = cg_vf_make_(value[p[0] & 0x7f], value[p[1] & 0x7f], value[p[2] & 0x7f], value[p[3] & 0x7f],
             value[p[4] & 0x7f], value[p[5] & 0x7f], value[p[6] & 0x7f], value[p[7] & 0x7f]);
-        f = _mm256_or_ps(f, _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)CG_SIGN_BIT_))));
-        cg_store_stream_avx2_(out, i, _mm256_castps_si256(cg_mul8_avx2_(f, scale_v)), non_temporal);
+        const cg_vu_ sign = cg_vu_and_(cg_vu_gt_(cg_vu_bytes_(p), minus_zero), sign_bit);
+        cg_vf_stream_(out, i, cg_vf_mul_(cg_vf_of_(cg_vu_or_(cg_vu_of_(f), sign)), scale_v), non_temporal);
     }
-    _mm256_zeroupper();
     if (i < n) cg_dynamic8_decode_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
-}
-#endif
-#if CG_NEON_
-static void cg_dynamic8_decode_neon_(const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal) {
-    const float32x4_t scale_v = vdupq_n_f32(scale);
-    size_t i = 0;
-    (void)non_temporal;
-    for (; i + 4 <= n; i += 4) {
-        float f[4];
-        for (size_t j = 0; j < 4; j++) {
-            const float value = cg_dynamic8_values_[symbols[i + j] & 0x7f];
-            f[j] = symbols[i + j] > 0x80 ? -value : value;
-        }
-        cg_store4_neon_(out, i, cg_as_float_neon_(cg_load4_neon_(f, 0)) * scale_v);
-    }
-    cg_dynamic8_decode_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 
@@ -5123,41 +4424,21 @@ static void cg_strom_encode_scalar_(const float *v, size_t n, float tau, uint8_t
         symbols[i] = (uint8_t)(1 + (f > tau) - (f < -tau));
     }
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_strom_encode8_avx2_(const float *v, size_t i, __m256 tau, __m256 minus) {
-    __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(v, i));
-    return _mm256_sub_epi32(_mm256_castps_si256(_mm256_cmp_ps(f, minus, _CMP_LT_OQ)),
-        _mm256_castps_si256(_mm256_cmp_ps(f, tau, _CMP_GT_OQ)));
+#if CG_VECTOR_
+CG_VECTOR_FN_ cg_vu_ cg_strom_encode8_(const float *v, size_t i, cg_vf_ tau, cg_vf_ minus) {
+    const cg_vf_ f = cg_vf_load_(v, i);
+    return cg_vu_sub_(cg_vf_gt_(minus, f), cg_vf_gt_(f, tau));
 }
-CG_TARGET_AVX2_ static void cg_strom_encode_avx2_(const float *v, size_t n, float tau, uint8_t *symbols) {
-    const __m256 t = _mm256_set1_ps(tau), m = _mm256_set1_ps(-tau);
+CG_VECTOR_FN_ void cg_strom_encode_simd_(const float *v, size_t n, float tau, uint8_t *symbols) {
+    const cg_vf_ t = cg_vf_set_(tau), m = cg_vf_set_(-tau);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i ab = _mm256_packs_epi32(cg_strom_encode8_avx2_(v, i, t, m), cg_strom_encode8_avx2_(v, i + 8, t, m));
-        __m256i cd = _mm256_packs_epi32(
-            cg_strom_encode8_avx2_(v, i + 16, t, m), cg_strom_encode8_avx2_(v, i + 24, t, m));
-        cg_prefetch_ahead_avx2_(v, i);
-        cg_store_avx2_(
-            symbols + i, cg_pack_order_avx2_(_mm256_add_epi8(_mm256_packs_epi16(ab, cd), _mm256_set1_epi8(1))));
+        const cg_vu_ s = cg_vb_narrow_signed_(cg_strom_encode8_(v, i, t, m), cg_strom_encode8_(v, i + 8, t, m),
+            cg_strom_encode8_(v, i + 16, t, m), cg_strom_encode8_(v, i + 24, t, m));
+        cg_prefetch32_(v, i, CG_AHEAD_);
+        cg_vb_put_(symbols + i, cg_vb_add_(s, cg_vb_set_(1)));
     }
-    _mm256_zeroupper();
     if (i < n) cg_strom_encode_scalar_(cg_at_(v, i), n - i, tau, symbols + i);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ uint32x4_t cg_strom_encode4_neon_(const float *v, size_t i, float32x4_t tau, float32x4_t minus) {
-    float32x4_t f = cg_as_float_neon_(cg_load4_neon_(v, i));
-    return vsubq_u32(vcltq_f32(f, minus), vcgtq_f32(f, tau));
-}
-static void cg_strom_encode_neon_(const float *v, size_t n, float tau, uint8_t *symbols) {
-    const float32x4_t t = vdupq_n_f32(tau), m = vdupq_n_f32(-tau);
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        vst1q_u8(symbols + i,
-            vaddq_u8(cg_narrow_neon_(cg_strom_encode4_neon_(v, i, t, m), cg_strom_encode4_neon_(v, i + 4, t, m),
-                         cg_strom_encode4_neon_(v, i + 8, t, m), cg_strom_encode4_neon_(v, i + 12, t, m)),
-                vdupq_n_u8(1)));
-    cg_strom_encode_scalar_(cg_at_(v, i), n - i, tau, symbols + i);
 }
 #endif
 
@@ -5165,7 +4446,7 @@ static void cg_strom_encode_neon_(const float *v, size_t n, float tau, uint8_t *
 /* vote: the kernel of the majority vote over strings of bits
 
    Offers   vote
-   Needs    base, table
+   Needs    base, table, the vector layer
    Touches  nothing but its arguments
    Counters are bit planes: bit j of plane p is bit p of the counter of bit j. Eight strings are added at a time by full
    adders. Counters start from 2^P - 1 - count/2 instead of 0: then plane P says whether more than half have a 1. */
@@ -5223,136 +4504,84 @@ static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, s
 static void cg_vote_scalar_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     cg_vote_from_(in, count, 0, bytes, out);
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_full_adder_avx2_(__m256i *s, __m256i a, __m256i b) {
-    __m256i x = _mm256_xor_si256(*s, a), carry = _mm256_or_si256(_mm256_and_si256(*s, a), _mm256_and_si256(x, b));
-    *s = _mm256_xor_si256(x, b);
-    return carry;
-}
+#if CG_VECTOR_
 /* Adds 32 bytes of up to eight strings to the planes s[0..2]; returns the carry to plane 3. */
-CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, size_t at, __m256i *s) {
-    __m256i w[8], a, b, c, d;
-    for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_load_bytes_avx2_(in[k] + at) : _mm256_setzero_si256();
-    a = cg_full_adder_avx2_(&s[0], w[0], w[1]);
-    b = cg_full_adder_avx2_(&s[0], w[2], w[3]);
-    c = cg_full_adder_avx2_(&s[1], a, b);
-    a = cg_full_adder_avx2_(&s[0], w[4], w[5]);
-    b = cg_full_adder_avx2_(&s[0], w[6], w[7]);
-    d = cg_full_adder_avx2_(&s[1], a, b);
-    return cg_full_adder_avx2_(&s[2], c, d);
+CG_VECTOR_FN_ cg_vu_ cg_vote8_(const uint8_t *const *in, size_t many, size_t at, cg_vu_ *s) {
+    cg_vu_ w[8], a, b, c, d;
+    CG_UNROLL_
+    for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_vu_load_(in[k] + at) : cg_vu_set_(0);
+    a = cg_vu_full_adder_(&s[0], w[0], w[1]);
+    b = cg_vu_full_adder_(&s[0], w[2], w[3]);
+    c = cg_vu_full_adder_(&s[1], a, b);
+    a = cg_vu_full_adder_(&s[0], w[4], w[5]);
+    b = cg_vu_full_adder_(&s[0], w[6], w[7]);
+    d = cg_vu_full_adder_(&s[1], a, b);
+    return cg_vu_full_adder_(&s[2], c, d);
 }
-CG_AVX2_INLINE_ __m256i cg_broadcast_bit_avx2_(uint32_t start_count, unsigned p) {
-    return _mm256_set1_epi32(start_count >> p & 1 ? -1 : 0);
+CG_VECTOR_FN_ cg_vu_ cg_broadcast_bit_(uint32_t start_count, unsigned p) {
+    return cg_vu_set_(start_count >> p & 1 ? ~0u : 0u);
 }
 /* Up to eight strings: the carry to plane 3 is the result. Returns the number of bytes done. */
-CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
+CG_VECTOR_FN_ size_t cg_vote_few_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     const uint32_t start_count = cg_vote_start_(count);
-    const __m256i s0 = cg_broadcast_bit_avx2_(start_count, 0), s1 = cg_broadcast_bit_avx2_(start_count, 1),
-                  s2 = cg_broadcast_bit_avx2_(start_count, 2);
+    const cg_vu_ s0 = cg_broadcast_bit_(start_count, 0), s1 = cg_broadcast_bit_(start_count, 1),
+                 s2 = cg_broadcast_bit_(start_count, 2);
     const uint8_t *from[8]; /* copies: out cannot alias them */
     size_t at = 0;
     for (size_t k = 0; k < 8; k++) from[k] = in[k < count ? k : 0];
     for (; at + 32 <= bytes; at += 32) {
-        __m256i s[3];
+        cg_vu_ s[3];
         s[0] = s0;
         s[1] = s1;
         s[2] = s2;
-        cg_store_avx2_(out + at, cg_vote8_avx2_(from, count, at, s));
+        cg_vu_store_(out + at, cg_vote8_(from, count, at, s));
     }
     return at;
 }
 /* More strings, 512 bytes of each at a time: long enough runs for memory, and the planes stay in L1. */
-CG_AVX2_INLINE_ size_t cg_vote_many_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
+CG_VECTOR_FN_ size_t cg_vote_many_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     const unsigned result_plane = cg_vote_result_plane_(count);
     const uint32_t start_count = cg_vote_start_(count);
-    __m256i planes[16][CG_VOTE_PLANES_];
+    cg_vu_ planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
     for (; at + 32 <= bytes;) {
         const size_t rows = cg_min_(16, (bytes - at) / 32);
         for (size_t j = 0; j < rows; j++)
-            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = cg_broadcast_bit_avx2_(start_count, p);
+            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = cg_broadcast_bit_(start_count, p);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
             /* prefetches the next run of each string: two rows are a cache line, so half of the strings at each */
             for (size_t j = 0; j < rows; j++) {
-                __m256i *s = planes[j], c, d;
+                cg_vu_ *s = planes[j], c, d;
                 for (size_t k = j % 2 * 4; k < cg_min_(many, j % 2 * 4 + 4); k++)
                     CG_PREFETCH_(in[i + k] + at + 512 + 32 * j);
-                c = many == 8 ? cg_vote8_avx2_(in + i, 8, at + 32 * j, s)
-                              : cg_vote8_avx2_(in + i, many, at + 32 * j, s);
+                c = many == 8 ? cg_vote8_(in + i, 8, at + 32 * j, s) : cg_vote8_(in + i, many, at + 32 * j, s);
                 for (unsigned p = 3; p <= result_plane; p++) {
-                    d = _mm256_and_si256(s[p], c);
-                    s[p] = _mm256_xor_si256(s[p], c);
+                    d = cg_vu_and_(s[p], c);
+                    s[p] = cg_vu_xor_(s[p], c);
                     c = d;
                 }
             }
         }
-        for (size_t j = 0; j < rows; j++, at += 32) cg_store_avx2_(out + at, planes[j][result_plane]);
+        for (size_t j = 0; j < rows; j++, at += 32) cg_vu_store_(out + at, planes[j][result_plane]);
     }
     return at;
 }
-CG_TARGET_AVX2_ static void cg_vote_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
+CG_VECTOR_FN_ void cg_vote_simd_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     size_t at;
     switch (count) {
     case 0: at = 0; break;
-    case 1: at = cg_vote_few_avx2_(in, 1, bytes, out); break;
-    case 2: at = cg_vote_few_avx2_(in, 2, bytes, out); break;
-    case 3: at = cg_vote_few_avx2_(in, 3, bytes, out); break;
-    case 4: at = cg_vote_few_avx2_(in, 4, bytes, out); break;
-    case 5: at = cg_vote_few_avx2_(in, 5, bytes, out); break;
-    case 6: at = cg_vote_few_avx2_(in, 6, bytes, out); break;
-    case 7: at = cg_vote_few_avx2_(in, 7, bytes, out); break;
-    case 8: at = cg_vote_few_avx2_(in, 8, bytes, out); break;
-    default: at = cg_vote_many_avx2_(in, count, bytes, out);
+    case 1: at = cg_vote_few_(in, 1, bytes, out); break;
+    case 2: at = cg_vote_few_(in, 2, bytes, out); break;
+    case 3: at = cg_vote_few_(in, 3, bytes, out); break;
+    case 4: at = cg_vote_few_(in, 4, bytes, out); break;
+    case 5: at = cg_vote_few_(in, 5, bytes, out); break;
+    case 6: at = cg_vote_few_(in, 6, bytes, out); break;
+    case 7: at = cg_vote_few_(in, 7, bytes, out); break;
+    case 8: at = cg_vote_few_(in, 8, bytes, out); break;
+    default: at = cg_vote_many_(in, count, bytes, out);
     }
-    _mm256_zeroupper();
     if (at < bytes) cg_vote_from_(in, count, at, bytes, out);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ uint8x16_t cg_full_adder_neon_(uint8x16_t *s, uint8x16_t a, uint8x16_t b) {
-    uint8x16_t x = veorq_u8(*s, a), carry = vbslq_u8(x, b, a);
-    *s = veorq_u8(x, b);
-    return carry;
-}
-/* Adds 16 bytes of up to eight strings to the planes s[0..2]; returns the carry to plane 3. */
-CG_INLINE_ uint8x16_t cg_vote8_neon_(const uint8_t *const *in, size_t many, size_t at, uint8x16_t *s) {
-    uint8x16_t w[8], a, b, c, d;
-    for (size_t k = 0; k < 8; k++) w[k] = k < many ? vld1q_u8(in[k] + at) : vdupq_n_u8(0);
-    a = cg_full_adder_neon_(&s[0], w[0], w[1]);
-    b = cg_full_adder_neon_(&s[0], w[2], w[3]);
-    c = cg_full_adder_neon_(&s[1], a, b);
-    a = cg_full_adder_neon_(&s[0], w[4], w[5]);
-    b = cg_full_adder_neon_(&s[0], w[6], w[7]);
-    d = cg_full_adder_neon_(&s[1], a, b);
-    return cg_full_adder_neon_(&s[2], c, d);
-}
-static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const unsigned result_plane = cg_vote_result_plane_(count);
-    const uint32_t start_count = cg_vote_start_(count);
-    uint8x16_t planes[16][CG_VOTE_PLANES_];
-    size_t at = 0;
-    while (at + 16 <= bytes) { /* 256 bytes of each string at a time */
-        const size_t rows = cg_min_(16, (bytes - at) / 16);
-        for (size_t j = 0; j < rows; j++)
-            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = vdupq_n_u8(start_count >> p & 1 ? 0xff : 0);
-        for (size_t i = 0; i < count; i += 8) {
-            const size_t many = cg_min_(8, count - i);
-            for (size_t j = 0; j < rows; j++) {
-                uint8x16_t *s = planes[j],
-                           c = many == 8 ? cg_vote8_neon_(in + i, 8, at + 16 * j, s)
-                                         : cg_vote8_neon_(in + i, many, at + 16 * j, s),
-                           d;
-                for (unsigned p = 3; p <= result_plane; p++) {
-                    d = vandq_u8(s[p], c);
-                    s[p] = veorq_u8(s[p], c);
-                    c = d;
-                }
-            }
-        }
-        for (size_t j = 0; j < rows; j++, at += 16) vst1q_u8(out + at, planes[j][result_plane]);
-    }
-    cg_vote_from_(in, count, at, bytes, out);
 }
 #endif
 
@@ -5360,7 +4589,7 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
 /* matrix: kernels that multiply a matrix by a few vectors, and that expand a product of factors
 
    Offers   project, project_t, lowrank_tile; CG_TILE_COLS_, CG_TILE_ROWS_, CG_PANEL_, CG_POW2_64_
-   Needs    base, table
+   Needs    base, table, the vector layer
    Touches  nothing but its arguments
    project multiplies two f32 values in f64: the product has 48 bits, so it neither rounds nor overflows nor loses a
    denormal, and fusing it with an addition changes nothing. project_t and lowrank_tile multiply in f32, for speed. */
@@ -5389,78 +4618,51 @@ static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_
         }
     }
 }
-#if CG_AVX2_ || CG_NEON_
+#if CG_VECTOR_
 /* The columns j..cols-1 that fill no vector, then the sum of the lanes s to *p. */
 CG_INLINE_ void cg_project_rest_(double *s, const float *v, const double *w, size_t j, size_t cols, double *p) {
     for (; j < cols; j++) s[j & 3] += (double)cg_load_(v, j) * w[j];
     *p += (s[0] + s[2]) + (s[1] + s[3]);
 }
-#endif
-#if CG_AVX2_
-/* four floats as doubles */
-CG_AVX2_INLINE_ __m256d cg_load4_pd_avx2_(const float *v, size_t j) {
-    return _mm256_cvtps_pd(_mm_castsi128_ps(_mm_loadu_si128((const __m128i *)(const void *)cg_at_(v, j))));
-}
-/* Prefetches into L2. Rows of a matrix are pages apart, where hardware prefetching does not look. */
-CG_AVX2_INLINE_ void cg_prefetch_l2_avx2_(const float *v, size_t i) {
-    _mm_prefetch((const char *)(const void *)cg_at_(v, i), _MM_HINT_T1);
-}
-/* s += v*w */
-#  define CG_MADD_AVX2_(s, v, w) s = _mm256_add_pd(s, _mm256_mul_pd(v, w))
 /* four values of two rows, times one to four vectors */
-#  define CG_PROJECT_AVX2_(j)                                                 \
-    {                                                                         \
-      const __m256d x = cg_load4_pd_avx2_(v, j), y = cg_load4_pd_avx2_(u, j); \
-      __m256d w_ = _mm256_loadu_pd(q + (j));                                  \
-      CG_MADD_AVX2_(s0, x, w_);                                               \
-      CG_MADD_AVX2_(t0, y, w_);                                               \
-      if (vectors > 1) {                                                      \
-        w_ = _mm256_loadu_pd(q + q_stride + (j));                             \
-        CG_MADD_AVX2_(s1, x, w_);                                             \
-        CG_MADD_AVX2_(t1, y, w_);                                             \
-      }                                                                       \
-      if (vectors > 2) {                                                      \
-        w_ = _mm256_loadu_pd(q + 2 * q_stride + (j));                         \
-        CG_MADD_AVX2_(s2, x, w_);                                             \
-        CG_MADD_AVX2_(t2, y, w_);                                             \
-      }                                                                       \
-      if (vectors > 3) {                                                      \
-        w_ = _mm256_loadu_pd(q + 3 * q_stride + (j));                         \
-        CG_MADD_AVX2_(s3, x, w_);                                             \
-        CG_MADD_AVX2_(t3, y, w_);                                             \
-      }                                                                       \
-    }
-/* Rows v and u (only v if next is 0), times `vectors` (1..4, a constant) rows of q. */
-CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t cols, const double *q, size_t q_stride,
-    int vectors, double *p, size_t p_stride, size_t next, const float *prefetch) {
-    __m256d s0 = _mm256_setzero_pd(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
-    double s[8][4];
-    size_t j = 0;
-    for (; j + 16 <= cols; j += 16) {
-        if (prefetch) {
-            cg_prefetch_l2_avx2_(prefetch, 2 * j);
-            cg_prefetch_l2_avx2_(prefetch, 2 * j + 16);
-        }
-        CG_PROJECT_AVX2_(j)
-        CG_PROJECT_AVX2_(j + 4)
-        CG_PROJECT_AVX2_(j + 8)
-        CG_PROJECT_AVX2_(j + 12)
-    }
-    for (; j + 4 <= cols; j += 4) CG_PROJECT_AVX2_(j)
-    _mm256_storeu_pd(s[0], s0);
-    _mm256_storeu_pd(s[1], s1);
-    _mm256_storeu_pd(s[2], s2);
-    _mm256_storeu_pd(s[3], s3);
-    _mm256_storeu_pd(s[4], t0);
-    _mm256_storeu_pd(s[5], t1);
-    _mm256_storeu_pd(s[6], t2);
-    _mm256_storeu_pd(s[7], t3);
-    for (int a = 0; a < vectors; a++, q += q_stride, p += p_stride) {
-        cg_project_rest_(s[a], v, q, j, cols, p);
-        if (next) cg_project_rest_(s[a + 4], u, q, j, cols, p + 1);
+CG_VECTOR_FN_ void cg_project4_(
+    const float *v, const float *u, size_t j, const double *q, size_t q_stride, int vectors, cg_vd_ *s, cg_vd_ *t) {
+    const cg_vd_ x = cg_vd_floats_(v, j), y = cg_vd_floats_(u, j);
+    CG_UNROLL_
+    for (int a = 0; a < vectors; a++) {
+        const cg_vd_ w = cg_vd_load_(q + (size_t)a * q_stride + j);
+        s[a] = cg_vd_add_(s[a], cg_vd_mul_(x, w));
+        t[a] = cg_vd_add_(t[a], cg_vd_mul_(y, w));
     }
 }
-CG_TARGET_AVX2_ static void cg_project_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,
+/* Rows v and u (only v if next is 0), times `vectors` (1..4, a constant) rows of q. */
+CG_VECTOR_FN_ void cg_project2_(const float *v, const float *u, size_t cols, const double *q, size_t q_stride,
+    int vectors, double *p, size_t p_stride, size_t next, const float *prefetch) {
+    cg_vd_ s[4], t[4];
+    size_t j = 0;
+    CG_UNROLL_
+    for (int a = 0; a < 4; a++) s[a] = t[a] = cg_vd_zero_();
+    for (; j + 16 <= cols; j += 16) {
+        if (prefetch) { /* rows of a matrix are pages apart, where hardware prefetching does not look */
+            CG_PREFETCH_L2_(cg_at_(prefetch, 2 * j));
+            CG_PREFETCH_L2_(cg_at_(prefetch, 2 * j + 16));
+        }
+        cg_project4_(v, u, j, q, q_stride, vectors, s, t);
+        cg_project4_(v, u, j + 4, q, q_stride, vectors, s, t);
+        cg_project4_(v, u, j + 8, q, q_stride, vectors, s, t);
+        cg_project4_(v, u, j + 12, q, q_stride, vectors, s, t);
+    }
+    for (; j + 4 <= cols; j += 4) cg_project4_(v, u, j, q, q_stride, vectors, s, t);
+    CG_UNROLL_
+    for (int a = 0; a < vectors; a++, q += q_stride, p += p_stride) {
+        double lanes[4];
+        cg_vd_store_(lanes, s[a]);
+        cg_project_rest_(lanes, v, q, j, cols, p);
+        cg_vd_store_(lanes, t[a]);
+        if (next) cg_project_rest_(lanes, u, q, j, cols, p + 1);
+    }
+}
+CG_VECTOR_FN_ void cg_project_simd_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,
     size_t q_stride, unsigned r, double *p, size_t p_stride, const float *prefetch) {
     for (size_t i = 0; i < rows; i += 2) {
         const size_t next = i + 1 < rows;
@@ -5470,62 +4672,10 @@ CG_TARGET_AVX2_ static void cg_project_avx2_(const float *m, size_t stride, size
         double *t = p + i;
         unsigned left = r;
         for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride, prefetch_row = NULL)
-            cg_project2_avx2_(v, u, cols, w, q_stride, 4, t, p_stride, next, prefetch_row);
-        if (left == 3) cg_project2_avx2_(v, u, cols, w, q_stride, 3, t, p_stride, next, prefetch_row);
-        if (left == 2) cg_project2_avx2_(v, u, cols, w, q_stride, 2, t, p_stride, next, prefetch_row);
-        if (left == 1) cg_project2_avx2_(v, u, cols, w, q_stride, 1, t, p_stride, next, prefetch_row);
-    }
-}
-#endif
-#if CG_NEON_
-/* Row v, times `vectors` (1..4, a constant) rows of q. */
-CG_INLINE_ void cg_project1_neon_(
-    const float *v, size_t cols, const double *q, size_t q_stride, int vectors, double *p, size_t p_stride) {
-    const double *q1 = q + q_stride, *q2 = q1 + q_stride, *q3 = q2 + q_stride;
-    float64x2_t s0 = vdupq_n_f64(0.0), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
-    double s[4][4];
-    size_t j = 0;
-    for (; j + 4 <= cols; j += 4) {
-        float32x4_t f = cg_as_float_neon_(cg_load4_neon_(v, j));
-        float64x2_t x = vcvt_f64_f32(vget_low_f32(f)), y = vcvt_high_f64_f32(f);
-        s0 = s0 + x * vld1q_f64(q + j);
-        t0 = t0 + y * vld1q_f64(q + j + 2);
-        if (vectors > 1) {
-            s1 = s1 + x * vld1q_f64(q1 + j);
-            t1 = t1 + y * vld1q_f64(q1 + j + 2);
-        }
-        if (vectors > 2) {
-            s2 = s2 + x * vld1q_f64(q2 + j);
-            t2 = t2 + y * vld1q_f64(q2 + j + 2);
-        }
-        if (vectors > 3) {
-            s3 = s3 + x * vld1q_f64(q3 + j);
-            t3 = t3 + y * vld1q_f64(q3 + j + 2);
-        }
-    }
-    vst1q_f64(s[0], s0);
-    vst1q_f64(s[1], s1);
-    vst1q_f64(s[2], s2);
-    vst1q_f64(s[3], s3);
-    vst1q_f64(s[0] + 2, t0);
-    vst1q_f64(s[1] + 2, t1);
-    vst1q_f64(s[2] + 2, t2);
-    vst1q_f64(s[3] + 2, t3);
-    for (int a = 0; a < vectors; a++, q += q_stride, p += p_stride) cg_project_rest_(s[a], v, q, j, cols, p);
-}
-static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride,
-    unsigned r, double *p, size_t p_stride, const float *prefetch) {
-    (void)prefetch;
-    for (size_t i = 0; i < rows; i++) {
-        const float *v = cg_at_(m, i * stride);
-        const double *w = q;
-        double *t = p + i;
-        unsigned left = r;
-        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride)
-            cg_project1_neon_(v, cols, w, q_stride, 4, t, p_stride);
-        if (left == 3) cg_project1_neon_(v, cols, w, q_stride, 3, t, p_stride);
-        if (left == 2) cg_project1_neon_(v, cols, w, q_stride, 2, t, p_stride);
-        if (left == 1) cg_project1_neon_(v, cols, w, q_stride, 1, t, p_stride);
+            cg_project2_(v, u, cols, w, q_stride, 4, t, p_stride, next, prefetch_row);
+        if (left == 3) cg_project2_(v, u, cols, w, q_stride, 3, t, p_stride, next, prefetch_row);
+        if (left == 2) cg_project2_(v, u, cols, w, q_stride, 2, t, p_stride, next, prefetch_row);
+        if (left == 1) cg_project2_(v, u, cols, w, q_stride, 1, t, p_stride, next, prefetch_row);
     }
 }
 #endif
@@ -5545,50 +4695,38 @@ static void cg_project_t_scalar_(const float *m, size_t stride, size_t rows, siz
                 q[a * q_stride + j] += (double)s;
             }
 }
-#if CG_AVX2_
-/* s += w*x and t += w*y with w = p[at] */
-#  define CG_PROJECT_T_AVX2_(s, t, at)                  \
-    {                                                   \
-      const __m256 w = _mm256_set1_ps(cg_load_(p, at)); \
-      s = _mm256_add_ps(s, cg_mul8_avx2_(w, x));        \
-      t = _mm256_add_ps(t, cg_mul8_avx2_(w, y));        \
-    }
+#if CG_VECTOR_
 /* q[0..7] += s */
-CG_AVX2_INLINE_ void cg_add8_avx2_(double *q, __m256 s) {
-    _mm256_storeu_pd(q, _mm256_add_pd(_mm256_loadu_pd(q), _mm256_cvtps_pd(_mm256_castps256_ps128(s))));
-    _mm256_storeu_pd(q + 4, _mm256_add_pd(_mm256_loadu_pd(q + 4), _mm256_cvtps_pd(_mm256_extractf128_ps(s, 1))));
+CG_VECTOR_FN_ void cg_vd_add8_(double *q, cg_vf_ s) {
+    cg_vd_store_(q, cg_vd_add_(cg_vd_load_(q), cg_vd_low_(s)));
+    cg_vd_store_(q + 4, cg_vd_add_(cg_vd_load_(q + 4), cg_vd_high_(s)));
 }
 /* Up to CG_TILE_ROWS_ rows, `vectors` (1..4, a constant) columns of p; cols % 16 == 0. */
-CG_AVX2_INLINE_ void cg_project_t8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+CG_VECTOR_FN_ void cg_project_t8_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
     size_t p_stride, int vectors, double *q, size_t q_stride, const float *prefetch) {
     for (size_t j = 0; j + 16 <= cols; j += 16) {
-        __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
+        cg_vf_ s[4], t[4];
         const float *v = cg_at_(m, j);
+        CG_UNROLL_
+        for (int a = 0; a < 4; a++) s[a] = t[a] = cg_vf_set_(0.0f);
         for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
-            const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
-            if (prefetch) cg_prefetch_l2_avx2_(prefetch, rows * j + 16 * i);
-            CG_PROJECT_T_AVX2_(s0, t0, i * p_stride)
-            if (vectors > 1) CG_PROJECT_T_AVX2_(s1, t1, i * p_stride + 1)
-            if (vectors > 2) CG_PROJECT_T_AVX2_(s2, t2, i * p_stride + 2)
-            if (vectors > 3) CG_PROJECT_T_AVX2_(s3, t3, i * p_stride + 3)
+            const cg_vf_ x = cg_vf_load_(v, 0), y = cg_vf_load_(v, 8);
+            if (prefetch) CG_PREFETCH_L2_(cg_at_(prefetch, rows * j + 16 * i));
+            CG_UNROLL_
+            for (int a = 0; a < vectors; a++) {
+                const cg_vf_ w = cg_vf_set_(cg_load_(p, i * p_stride + (size_t)a));
+                s[a] = cg_vf_add_(s[a], cg_vf_mul_(w, x));
+                t[a] = cg_vf_add_(t[a], cg_vf_mul_(w, y));
+            }
         }
-        cg_add8_avx2_(q + j, s0);
-        cg_add8_avx2_(q + j + 8, t0);
-        if (vectors > 1) {
-            cg_add8_avx2_(q + q_stride + j, s1);
-            cg_add8_avx2_(q + q_stride + j + 8, t1);
-        }
-        if (vectors > 2) {
-            cg_add8_avx2_(q + 2 * q_stride + j, s2);
-            cg_add8_avx2_(q + 2 * q_stride + j + 8, t2);
-        }
-        if (vectors > 3) {
-            cg_add8_avx2_(q + 3 * q_stride + j, s3);
-            cg_add8_avx2_(q + 3 * q_stride + j + 8, t3);
+        CG_UNROLL_
+        for (int a = 0; a < vectors; a++) {
+            cg_vd_add8_(q + (size_t)a * q_stride + j, s[a]);
+            cg_vd_add8_(q + (size_t)a * q_stride + j + 8, t[a]);
         }
     }
 }
-CG_TARGET_AVX2_ static void cg_project_t_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+CG_VECTOR_FN_ void cg_project_t_simd_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
     size_t p_stride, unsigned r, double *q, size_t q_stride, const float *prefetch) {
     const size_t vector_cols = cols & ~(size_t)15;
     for (size_t i = 0; i < rows && vector_cols; i += CG_TILE_ROWS_) {
@@ -5598,72 +4736,10 @@ CG_TARGET_AVX2_ static void cg_project_t_avx2_(const float *m, size_t stride, si
         double *t = q;
         unsigned left = r;
         for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, prefetch_row = NULL)
-            cg_project_t8_avx2_(v, stride, many, vector_cols, w, p_stride, 4, t, q_stride, prefetch_row);
-        if (left == 3) cg_project_t8_avx2_(v, stride, many, vector_cols, w, p_stride, 3, t, q_stride, prefetch_row);
-        if (left == 2) cg_project_t8_avx2_(v, stride, many, vector_cols, w, p_stride, 2, t, q_stride, prefetch_row);
-        if (left == 1) cg_project_t8_avx2_(v, stride, many, vector_cols, w, p_stride, 1, t, q_stride, prefetch_row);
-    }
-    _mm256_zeroupper();
-    if (vector_cols < cols)
-        cg_project_t_scalar_(
-            cg_at_(m, vector_cols), stride, rows, cols - vector_cols, p, p_stride, r, q + vector_cols, q_stride, NULL);
-}
-#endif
-#if CG_NEON_
-/* s += w*x and t += w*y with w = p[at] */
-#  define CG_PROJECT_T_NEON_(s, t, at)                    \
-    {                                                     \
-      const float32x4_t w = vdupq_n_f32(cg_load_(p, at)); \
-      s = s + cg_times_neon_(w, x);                       \
-      t = t + cg_times_neon_(w, y);                       \
-    }
-CG_INLINE_ void cg_add4_neon_(double *q, float32x4_t s) {
-    vst1q_f64(q, vld1q_f64(q) + vcvt_f64_f32(vget_low_f32(s)));
-    vst1q_f64(q + 2, vld1q_f64(q + 2) + vcvt_high_f64_f32(s));
-}
-/* Up to CG_TILE_ROWS_ rows, `vectors` (1..4, a constant) columns of p; cols % 8 == 0. */
-CG_INLINE_ void cg_project_t8_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
-    size_t p_stride, int vectors, double *q, size_t q_stride) {
-    for (size_t j = 0; j + 8 <= cols; j += 8) {
-        float32x4_t s0 = vdupq_n_f32(0.0f), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
-        const float *v = cg_at_(m, j);
-        for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
-            const float32x4_t x = cg_as_float_neon_(cg_load4_neon_(v, 0)), y = cg_as_float_neon_(cg_load4_neon_(v, 4));
-            CG_PROJECT_T_NEON_(s0, t0, i * p_stride)
-            if (vectors > 1) CG_PROJECT_T_NEON_(s1, t1, i * p_stride + 1)
-            if (vectors > 2) CG_PROJECT_T_NEON_(s2, t2, i * p_stride + 2)
-            if (vectors > 3) CG_PROJECT_T_NEON_(s3, t3, i * p_stride + 3)
-        }
-        cg_add4_neon_(q + j, s0);
-        cg_add4_neon_(q + j + 4, t0);
-        if (vectors > 1) {
-            cg_add4_neon_(q + q_stride + j, s1);
-            cg_add4_neon_(q + q_stride + j + 4, t1);
-        }
-        if (vectors > 2) {
-            cg_add4_neon_(q + 2 * q_stride + j, s2);
-            cg_add4_neon_(q + 2 * q_stride + j + 4, t2);
-        }
-        if (vectors > 3) {
-            cg_add4_neon_(q + 3 * q_stride + j, s3);
-            cg_add4_neon_(q + 3 * q_stride + j + 4, t3);
-        }
-    }
-}
-static void cg_project_t_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
-    unsigned r, double *q, size_t q_stride, const float *prefetch) {
-    const size_t vector_cols = cols & ~(size_t)7;
-    (void)prefetch;
-    for (size_t i = 0; i < rows && vector_cols; i += CG_TILE_ROWS_) {
-        const size_t many = cg_min_(CG_TILE_ROWS_, rows - i);
-        const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride);
-        double *t = q;
-        unsigned left = r;
-        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride)
-            cg_project_t8_neon_(v, stride, many, vector_cols, w, p_stride, 4, t, q_stride);
-        if (left == 3) cg_project_t8_neon_(v, stride, many, vector_cols, w, p_stride, 3, t, q_stride);
-        if (left == 2) cg_project_t8_neon_(v, stride, many, vector_cols, w, p_stride, 2, t, q_stride);
-        if (left == 1) cg_project_t8_neon_(v, stride, many, vector_cols, w, p_stride, 1, t, q_stride);
+            cg_project_t8_(v, stride, many, vector_cols, w, p_stride, 4, t, q_stride, prefetch_row);
+        if (left == 3) cg_project_t8_(v, stride, many, vector_cols, w, p_stride, 3, t, q_stride, prefetch_row);
+        if (left == 2) cg_project_t8_(v, stride, many, vector_cols, w, p_stride, 2, t, q_stride, prefetch_row);
+        if (left == 1) cg_project_t8_(v, stride, many, vector_cols, w, p_stride, 1, t, q_stride, prefetch_row);
     }
     if (vector_cols < cols)
         cg_project_t_scalar_(
@@ -5695,106 +4771,508 @@ static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_str
         for (size_t j = 0; j < count; j++)
             cg_store_(out, i * out_stride + j, cg_lowrank_one_(cg_at_(p, i * r), q, q_stride, r, j));
 }
-#if CG_AVX2_
-/* not 0 if some value is Inf or NaN */
-CG_AVX2_INLINE_ int cg_overflow_avx2_(__m256 s, __m256 t) {
-    const __m256i absmax = _mm256_max_epu32(cg_abs_avx2_(_mm256_castps_si256(s)), cg_abs_avx2_(_mm256_castps_si256(t)));
-    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(absmax, _mm256_set1_epi32((int)CG_INF_BITS_ - 1)));
-}
-CG_AVX2_INLINE_ void cg_lowrank_out_avx2_(float *out, size_t j, __m256 s, __m256 t, int non_temporal) {
-    cg_store_stream_avx2_(out, j, _mm256_castps_si256(s), non_temporal);
-    cg_store_stream_avx2_(out, j + 8, _mm256_castps_si256(t), non_temporal);
-}
-/* s = w*x and t = w*y, or added to, with w = p[at] */
-#  define CG_OUTER_AVX2_(s, t, at)                                                                        \
-    {                                                                                                     \
-      const __m256 w = _mm256_set1_ps(cg_load_(p, at)), c = cg_mul8_avx2_(w, x), d = cg_mul8_avx2_(w, y); \
-      s = a ? _mm256_add_ps(s, c) : c;                                                                    \
-      t = a ? _mm256_add_ps(t, d) : d;                                                                    \
-    }
+#if CG_VECTOR_
 /* rows is 1 or 4, a constant; count % 16 == 0 */
-CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q_stride, unsigned r, size_t count,
-    float *out, size_t out_stride, int rows, int non_temporal) {
+CG_VECTOR_FN_ void cg_lowrank16_(const float *p, const float *q, size_t q_stride, unsigned r, size_t count, float *out,
+    size_t out_stride, size_t rows, int non_temporal) {
     for (size_t j = 0; j + 16 <= count; j += 16) {
-        __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
+        cg_vf_ s[4], t[4];
+        cg_vu_ absmax = cg_vu_set_(0);
         const float *v = cg_at_(q, j);
-        int over;
+        CG_UNROLL_
+        for (size_t i = 0; i < rows; i++) s[i] = t[i] = cg_vf_set_(0.0f);
         for (size_t a = 0; a < r; a++, v = cg_at_(v, q_stride)) {
-            const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
-            CG_OUTER_AVX2_(s0, t0, a)
-            if (rows > 1) {
-                CG_OUTER_AVX2_(s1, t1, a + r)
-                CG_OUTER_AVX2_(s2, t2, a + 2 * (size_t)r) CG_OUTER_AVX2_(s3, t3, a + 3 * (size_t)r)
+            const cg_vf_ x = cg_vf_load_(v, 0), y = cg_vf_load_(v, 8);
+            CG_UNROLL_
+            for (size_t i = 0; i < rows; i++) {
+                const cg_vf_ w = cg_vf_set_(cg_load_(p, a + i * r)), c = cg_vf_mul_(w, x), d = cg_vf_mul_(w, y);
+                s[i] = a ? cg_vf_add_(s[i], c) : c;
+                t[i] = a ? cg_vf_add_(t[i], d) : d;
             }
         }
-        over = cg_overflow_avx2_(s0, t0);
-        if (rows > 1) over |= cg_overflow_avx2_(s1, t1) | cg_overflow_avx2_(s2, t2) | cg_overflow_avx2_(s3, t3);
-        if (CG_LIKELY_(!over)) {
-            cg_lowrank_out_avx2_(out, j, s0, t0, non_temporal);
-            if (rows > 1) {
-                cg_lowrank_out_avx2_(out, j + out_stride, s1, t1, non_temporal);
-                cg_lowrank_out_avx2_(out, j + 2 * out_stride, s2, t2, non_temporal);
-                cg_lowrank_out_avx2_(out, j + 3 * out_stride, s3, t3, non_temporal);
+        CG_UNROLL_
+        for (size_t i = 0; i < rows; i++)
+            absmax = cg_vu_absmax_(cg_vu_absmax_(absmax, cg_vu_of_(s[i])), cg_vu_of_(t[i]));
+        if (CG_LIKELY_(!cg_vu_any_(cg_vu_gt_(absmax, cg_vu_set_(CG_INF_BITS_ - 1))))) {
+            CG_UNROLL_
+            for (size_t i = 0; i < rows; i++) {
+                cg_vf_stream_(out, j + i * out_stride, s[i], non_temporal);
+                cg_vf_stream_(out, j + i * out_stride + 8, t[i], non_temporal);
             }
         } else {
-            cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, r, (size_t)rows, 16, cg_at_mut_(out, j), out_stride, 0);
+            cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, r, rows, 16, cg_at_mut_(out, j), out_stride, 0);
         }
     }
 }
-CG_TARGET_AVX2_ static void cg_lowrank_tile_avx2_(const float *p, const float *q, size_t q_stride, unsigned r,
-    size_t rows, size_t count, float *out, size_t out_stride, int non_temporal) {
+CG_VECTOR_FN_ void cg_lowrank_tile_simd_(const float *p, const float *q, size_t q_stride, unsigned r, size_t rows,
+    size_t count, float *out, size_t out_stride, int non_temporal) {
     const size_t vector_cols = count & ~(size_t)15;
-    size_t i = 0;
-    for (; r > 6 && i + 4 <= rows;
-         i += 4) { /* a q of fewer rows is read faster than four rows of out are written at once */
-        if (non_temporal)
-            cg_lowrank16_avx2_(
-                cg_at_(p, i * r), q, q_stride, r, vector_cols, cg_at_mut_(out, i * out_stride), out_stride, 4, 1);
-        else
-            cg_lowrank16_avx2_(
-                cg_at_(p, i * r), q, q_stride, r, vector_cols, cg_at_mut_(out, i * out_stride), out_stride, 4, 0);
+    /* a q of few rows is read faster than four rows of out are written at once */
+    const size_t step = r > 6 ? 4 : 1;
+    for (size_t i = 0, many; i < rows; i += many) {
+        const float *u = cg_at_(p, i * r);
+        float *to = cg_at_mut_(out, i * out_stride);
+        many = i + step <= rows ? step : 1;
+        if (many == 4 && non_temporal) cg_lowrank16_(u, q, q_stride, r, vector_cols, to, out_stride, 4, 1);
+        else if (many == 4) cg_lowrank16_(u, q, q_stride, r, vector_cols, to, out_stride, 4, 0);
+        else if (non_temporal) cg_lowrank16_(u, q, q_stride, r, vector_cols, to, out_stride, 1, 1);
+        else cg_lowrank16_(u, q, q_stride, r, vector_cols, to, out_stride, 1, 0);
     }
-    for (; i < rows; i++) {
-        if (non_temporal)
-            cg_lowrank16_avx2_(
-                cg_at_(p, i * r), q, q_stride, r, vector_cols, cg_at_mut_(out, i * out_stride), out_stride, 1, 1);
-        else
-            cg_lowrank16_avx2_(
-                cg_at_(p, i * r), q, q_stride, r, vector_cols, cg_at_mut_(out, i * out_stride), out_stride, 1, 0);
-    }
-    _mm256_zeroupper();
     if (vector_cols < count)
         cg_lowrank_tile_scalar_(p, cg_at_(q, vector_cols), q_stride, r, rows, count - vector_cols,
             cg_at_mut_(out, vector_cols), out_stride, 0);
 }
 #endif
-#if CG_NEON_
-static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_stride, unsigned r, size_t rows,
-    size_t count, float *out, size_t out_stride, int non_temporal) {
-    const size_t vector_cols = r ? count & ~(size_t)7 : 0;
-    for (size_t i = 0; i < rows; i++, p = cg_at_(p, r), out = cg_at_mut_(out, out_stride)) {
-        for (size_t j = 0; j < vector_cols; j += 8) {
-            const float *v = cg_at_(q, j);
-            float32x4_t w = vdupq_n_f32(cg_load_(p, 0)), s = cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 0)));
-            float32x4_t t = cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 4)));
-            for (unsigned a = 1; a < r; a++) {
-                v = cg_at_(v, q_stride);
-                w = vdupq_n_f32(cg_load_(p, a));
-                s = s + cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 0)));
-                t = t + cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 4)));
-            }
-            if (vmaxvq_u32(vmaxq_u32(cg_abs_neon_(vreinterpretq_u32_f32(s)), cg_abs_neon_(vreinterpretq_u32_f32(t)))) <
-                CG_INF_BITS_) {
-                cg_store4_neon_(out, j, s);
-                cg_store4_neon_(out, j + 4, t);
-            } else {
-                cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, r, 1, 8, cg_at_mut_(out, j), 0, non_temporal);
-            }
+
+/* src/core/kernels/floats.h */
+/* floats: kernels that take f32 and bf16 values apart into exponents and the rest, and put them together
+
+   Offers   exponents, sign_mantissas, floats_join
+   Needs    base, table, the vector layer
+   Touches  nothing but its arguments
+   width: bytes of a value, 4 (f32) or 2 (bf16), as they are on the wire. The rest of a value is 3 bytes, or 1, with the
+   sign on top. */
+
+/* exponents: one byte each. */
+static void cg_exponents_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
+    if (width == 4)
+        for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get32_(in + 4 * i) >> 23);
+    else
+        for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get16_(in + 2 * i) >> 7);
+}
+#if CG_VECTOR_
+CG_VECTOR_FN_ cg_vu_ cg_exponent8_(const uint8_t *in) { return cg_vu_shr_(cg_vu_shl_(cg_vu_load_(in), 1), 24); }
+CG_VECTOR_FN_ cg_vu_ cg_exponent16_(const uint8_t *in) { return cg_vu_shr16_(cg_vu_shl16_(cg_vu_load_(in), 1), 8); }
+CG_VECTOR_FN_ void cg_exponents_simd_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
+    size_t i = 0;
+    if (width == 4)
+        for (; i + 32 <= n; i += 32) {
+            const uint8_t *p = in + 4 * i;
+            cg_vb_put_(exponents + i,
+                cg_vb_narrow_(cg_exponent8_(p), cg_exponent8_(p + 32), cg_exponent8_(p + 64), cg_exponent8_(p + 96)));
         }
-        if (vector_cols < count)
-            cg_lowrank_tile_scalar_(p, cg_at_(q, vector_cols), q_stride, r, 1, count - vector_cols,
-                cg_at_mut_(out, vector_cols), 0, non_temporal);
+    else
+        for (; i + 32 <= n; i += 32)
+            cg_vb_put16_(exponents + i, cg_exponent16_(in + 2 * i), cg_exponent16_(in + 2 * i + 32));
+    cg_exponents_scalar_(width, in + width * i, n - i, exponents + i);
+}
+#endif
+
+/* sign_mantissas: what else there is of each value. */
+static void cg_sign_mantissas_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *sign_mantissas) {
+    if (width == 4) {
+        for (size_t i = 0; i < n; i++) {
+            uint32_t u = cg_get32_(in + 4 * i);
+            cg_put16_(sign_mantissas + 3 * i, u);
+            sign_mantissas[3 * i + 2] = (uint8_t)((u >> 16 & 0x7f) | (u >> 24 & 0x80));
+        }
+    } else {
+        for (size_t i = 0; i < n; i++) sign_mantissas[i] = (uint8_t)((in[2 * i] & 0x7f) | (in[2 * i + 1] & 0x80));
     }
+}
+#if CG_VECTOR_
+CG_VECTOR_FN_ cg_vu_ cg_sign_mantissa16_(const uint8_t *in) { /* of 16 bf16, as u16 */
+    const cg_vu_ v = cg_vu_load_(in);
+    return cg_vu_or_(cg_vu_and_(v, cg_vu_set_(0x7f007fu)), cg_vu_and_(cg_vu_shr16_(v, 8), cg_vu_set_(0x800080u)));
+}
+CG_VECTOR_FN_ void cg_sign_mantissas_simd_(unsigned width, const uint8_t *in, size_t n, uint8_t *sign_mantissas) {
+    const cg_vu_ low = cg_vu_set_(0x7fffff), sign = cg_vu_set_(0x800000);
+    size_t i = 0;
+    if (width == 4)
+        for (; i + 10 <= n; i += 8) { /* the store writes 4 bytes more than its values */
+            const cg_vu_ v = cg_vu_load_(in + 4 * i);
+            cg_vu_store24_(sign_mantissas + 3 * i, cg_vu_or_(cg_vu_and_(v, low), cg_vu_and_(cg_vu_shr_(v, 8), sign)));
+        }
+    else
+        for (; i + 32 <= n; i += 32)
+            cg_vb_put16_(sign_mantissas + i, cg_sign_mantissa16_(in + 2 * i), cg_sign_mantissa16_(in + 2 * i + 32));
+    cg_sign_mantissas_scalar_(width, in + width * i, n - i, sign_mantissas + (width - 1) * i);
+}
+#endif
+
+/* floats_join: the values of n exponents and as many rests. */
+static void cg_floats_join_scalar_(
+    unsigned width, const uint8_t *exponents, const uint8_t *sign_mantissas, size_t n, uint8_t *out) {
+    if (width == 4) {
+        for (size_t i = 0; i < n; i++) {
+            uint32_t r = cg_get16_(sign_mantissas + 3 * i) | (uint32_t)sign_mantissas[3 * i + 2] << 16;
+            cg_put32_(out + 4 * i, (r & 0x7fffff) | (r & 0x800000) << 8 | (uint32_t)exponents[i] << 23);
+        }
+    } else {
+        for (size_t i = 0; i < n; i++)
+            cg_put16_(out + 2 * i,
+                (sign_mantissas[i] & 0x7fu) | (sign_mantissas[i] & 0x80u) << 8 | (uint32_t)exponents[i] << 7);
+    }
+}
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_floats_join_simd_(
+    unsigned width, const uint8_t *exponents, const uint8_t *sign_mantissas, size_t n, uint8_t *out) {
+    const cg_vu_ low = cg_vu_set_(width == 4 ? 0x7fffffu : 0x7f007fu),
+                 sign = cg_vu_set_(width == 4 ? 0x800000u : 0x800080u);
+    size_t i = 0;
+    if (width == 4)
+        for (; i + 10 <= n; i += 8) { /* the load reads 4 bytes more than its values */
+            const cg_vu_ r = cg_vu_load24_(sign_mantissas + 3 * i),
+                         v = cg_vu_or_(cg_vu_and_(r, low), cg_vu_shl_(cg_vu_and_(r, sign), 8));
+            cg_vu_store_(out + 4 * i, cg_vu_or_(v, cg_vu_shl_(cg_vu_bytes_(exponents + i), 23)));
+        }
+    else
+        for (; i + 16 <= n; i += 16) {
+            const cg_vu_ r = cg_vu_bytes16_(sign_mantissas + i),
+                         v = cg_vu_or_(cg_vu_and_(r, low), cg_vu_shl16_(cg_vu_and_(r, sign), 8));
+            cg_vu_store_(out + 2 * i, cg_vu_or_(v, cg_vu_shl16_(cg_vu_bytes16_(exponents + i), 7)));
+        }
+    cg_floats_join_scalar_(width, exponents + i, sign_mantissas + (width - 1) * i, n - i, out + width * i);
+}
+#endif
+
+/* src/core/kernels/index.h */
+/* index: kernels that read and check index sets as Elias-Fano codes and bitmaps
+
+   Offers   index_get, index_check
+   Needs    base, table
+   Touches  the reader
+   There is no vector in them: what an ISA adds are instructions that count and find bits. */
+
+/* index_get: up to `count` more indices; returns how many, fewer only where the bits run out. */
+CG_INLINE_ size_t cg_index_get_any_(cg_index_bits_ *r, uint64_t *index, size_t count) {
+    uint64_t word = r->word, base = r->bit_base, i = r->read_count, at = r->read_count * r->low_bits;
+    const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
+    const uint8_t *next = r->next_high;
+    size_t done = 0;
+    /* Elias-Fano, while a low part can be loaded as 8 bytes and high bits as whole words */
+    while (!r->bitmap && r->low_bits <= 56 && done < count &&
+        (uint64_t)(r->end - r->low_part) > (at + 64 * r->low_bits) / 8 + 8) {
+        if (!word) {
+            if (r->end - next < 8) break;
+            word = cg_get64_(next);
+            next += 8;
+            base += 64;
+        }
+        for (; word && done < count; word &= word - 1, at += r->low_bits, i++)
+            index[done++] = (base + cg_ctz_(word) - i) << r->low_bits |
+                (cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7) & mask);
+    }
+    while (done < count) {
+        while (!word) {
+            if (next >= r->end) goto out;
+            if (r->end - next >= 8) word = cg_get64_(next);
+            else word = cg_get32_(next); /* sections are whole u32 words */
+            next += r->end - next >= 8 ? 8 : 4;
+            base += 64;
+        }
+        {
+            uint64_t h = base + cg_ctz_(word);
+            word &= word - 1;
+            if (!r->bitmap) h -= i;
+            if (r->low_bits) {
+                const uint8_t *p = r->low_part + (size_t)(at >> 3);
+                unsigned shift = (unsigned)(at & 7);
+                uint64_t low;
+                if (CG_LIKELY_(r->end - p > 8)) {
+                    low = cg_get64_(p) >> shift;
+                    if (r->low_bits + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
+                } else { /* among the last 8 bytes; low_bits + shift <= 64, as high bits follow the low parts */
+                    low = 0;
+                    for (unsigned b = 0; b < 8 && p + b < r->end; b++) low |= (uint64_t)p[b] << 8 * b;
+                    low >>= shift;
+                }
+                h = h << r->low_bits | (low & mask);
+                at += r->low_bits;
+            }
+            index[done++] = h;
+            i++;
+        }
+    }
+out:
+    r->word = word;
+    r->bit_base = base;
+    r->read_count = i;
+    r->next_high = next;
+    return done;
+}
+static size_t cg_index_get_scalar_(cg_index_bits_ *r, uint64_t *index, size_t count) {
+    return cg_index_get_any_(r, index, count);
+}
+#if CG_VECTOR_
+CG_VECTOR_FN_ size_t cg_index_get_simd_(cg_index_bits_ *r, uint64_t *index, size_t count) {
+    return cg_index_get_any_(r, index, count);
+}
+#endif
+
+/* index_check: whether a reader that has not read yet holds k ascending indices below universe, and no more. *next: the
+   last plus 1, 0 if k is 0; unspecified if they are not. */
+static int cg_index_check_scalar_(cg_index_bits_ *r, uint64_t k, uint64_t universe, uint64_t *next) {
+    uint64_t index[512], seen = 0, extra;
+    for (*next = 0; seen < k;) {
+        size_t want = (size_t)(k - seen < 512 ? k - seen : 512);
+        int bad = 0;
+        if (cg_index_get_any_(r, index, want) < want) return 0;
+        for (size_t i = 0; i < want; i++) {
+            bad |= index[i] < *next;
+            *next = index[i] + 1;
+        }
+        if (bad || *next > universe || *next == 0) return 0;
+        seen += want;
+    }
+    return cg_index_get_any_(r, &extra, 1) == 0;
+}
+#if CG_VECTOR_
+/* Elias-Fano without building the indices: where a high bit directly follows another, the high parts are equal, and the
+   low parts must ascend. Requires k > 0; low_bits <= 28, so that two low parts are within one load; and at least 8
+   bytes of high bits, so that no load ends beyond them. */
+CG_VECTOR_FN_ int cg_index_check_simd_(cg_index_bits_ *r, uint64_t k, uint64_t universe, uint64_t *next) {
+    const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
+    uint64_t i = 0, carry = 0, high = 0, at, low_parts;
+    int bad = 0;
+    if (!k || r->bitmap || r->low_bits > 28 || r->end - r->next_high < 8)
+        return cg_index_check_scalar_(r, k, universe, next);
+    for (size_t byte = 0, bytes = (size_t)(r->end - r->next_high); byte < bytes; byte += 8) {
+        const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->next_high + byte) : cg_get32_(r->next_high + byte),
+                       many = (uint64_t)__builtin_popcountll(word);
+        if (many > k - i) return 0;
+        for (uint64_t adjacent = word & (word << 1 | carry); adjacent; adjacent &= adjacent - 1) {
+            at = (i + (uint64_t)__builtin_popcountll(word & ~adjacent & (adjacent - 1)) - 1) * r->low_bits;
+            low_parts = cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7);
+            bad |= (low_parts & mask) >= (low_parts >> r->low_bits & mask);
+        }
+        if (word) high = 8 * (uint64_t)byte + cg_log2_(word);
+        carry = word >> 63;
+        i += many;
+    }
+    if (bad || i < k || high - (k - 1) > universe >> r->low_bits) return 0;
+    at = (k - 1) * r->low_bits;
+    low_parts = 0;
+    for (unsigned b = 0; b < 5; b++) low_parts |= (uint64_t)r->low_part[(size_t)(at >> 3) + b] << 8 * b;
+    *next = ((high - (k - 1)) << r->low_bits | (low_parts >> (at & 7) & mask)) + 1;
+    return *next <= universe;
+}
+#endif
+
+/* src/core/kernels/lines.h */
+/* lines: kernels of sketches: adding a line to cells, projecting it to a number, estimating it from cells
+
+   Offers   line_add, line_project, line_estimate; cg_sign_bit_, cg_group_weight_ and cg_coordinate_estimate_ of one
+   Needs    base, random, table, the vector layer
+   Touches  the cells of its targets, or its out
+   Other headers may use: cg_coordinate_estimate_, cg_group_weight_, cg_sign_bit_
+   The vector kernels are for whole lines of CG_SKETCH_LINE_ values. x and out may have any alignment, cells are aligned
+   to floats. */
+
+/* Word i of a line's random bits. One multiplication more than noise for rounding gets, where products of four bits do
+   not matter; the norm's estimate needs them. */
+CG_INLINE_ uint32_t cg_sign_word_(cg_key_ key, unsigned i) {
+    const uint32_t h = cg_hash32_(key, i) * 0x31848BABu;
+    return h ^ h >> 15;
+}
+/* The random bit of an offset in the line, as a sign bit: bit offset / 8 (from the top) of word offset % 8, so that
+   eight neighbours have theirs in eight words. word_set: 0 signs, 1 and 2 weights. */
+CG_INLINE_ uint32_t cg_line_bit_(cg_key_ key, unsigned offset, unsigned word_set) {
+    return cg_sign_word_(key, 8 * word_set + (offset & 7u)) << (offset >> 3) & CG_SIGN_BIT_;
+}
+CG_INLINE_ uint32_t cg_sign_bit_(cg_key_ key, unsigned offset) { return cg_line_bit_(key, offset, 0); }
+/* In the sum of a group a value is multiplied by 1/2, 1, 3/2 or 2: with signs alone, two equal values would cancel in
+   all rows once in 2^rows. */
+CG_INLINE_ float cg_group_weight_(cg_key_ key, unsigned offset) {
+    return (cg_line_bit_(key, offset, 1) ? 1.0f : 0.5f) + (cg_line_bit_(key, offset, 2) ? 1.0f : 0.0f);
+}
+
+/* line_add: each value times weight, with the sign of its offset, is added to its cell, row by row. */
+static void cg_line_add_scalar_(const cg_line_target_ *p, int rows, const float *x, size_t many, float weight) {
+    for (int r = 0; r < rows; r++, p++)
+        for (unsigned offset = 0; offset < many; offset++) {
+            float *cell = p->cells + (offset ^ p->xor_mask);
+            *cell = cg_plus_(
+                *cell, cg_xor_sign_(cg_times_(cg_load_(x, offset), weight), cg_sign_bit_(p->sign_key, offset)));
+        }
+}
+#if CG_VECTOR_
+/* The permutation that takes lane i of eight to lane i ^ (xor_mask & 7). */
+CG_VECTOR_FN_ cg_vu_ cg_xor_permutation_(uint32_t xor_mask) {
+    static const uint32_t lane[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    return cg_vu_xor_(cg_vu_load_(lane), cg_vu_set_(xor_mask & 7u));
+}
+/* v with each lane's sign flipped where the top bit of its word is set. */
+CG_VECTOR_FN_ cg_vf_ cg_xor_sign8_(cg_vf_ v, cg_vu_ words) {
+    return cg_vf_of_(cg_vu_xor_(cg_vu_of_(v), cg_vu_and_(words, cg_vu_set_(CG_SIGN_BIT_))));
+}
+/* cg_sign_word_ of eight words. The top bits are those of offsets 0 to 7; each doubling of the words brings the next
+   eight offsets to the top. */
+CG_VECTOR_FN_ cg_vu_ cg_sign_words8_(cg_key_ key, unsigned word_set) {
+    const cg_vu_ h = cg_vu_mul_(cg_vu_hash_(key, 8 * word_set), cg_vu_set_(0x31848BABu));
+    return cg_vu_xor_(h, cg_vu_shr_(h, 15));
+}
+/* Adds a line to at most five rows, so that words and permutations stay in registers. */
+CG_VECTOR_FN_ void cg_line_add5_(const cg_line_target_ *p, int rows, const float *x, float weight) {
+    cg_vu_ words[5], permute[5];
+    float *cells[5];
+    const float *prefetch[5];
+    unsigned block_xor[5];
+    CG_UNROLL_
+    for (int r = 0; r < rows; r++) {
+        words[r] = cg_sign_words8_(p[r].sign_key, 0);
+        permute[r] = cg_xor_permutation_(p[r].xor_mask);
+        cells[r] = p[r].cells;
+        prefetch[r] = p[r].prefetch;
+        block_xor[r] = p[r].xor_mask >> 3;
+    }
+    for (unsigned vec = 0; vec < CG_SKETCH_LINE_ / 8; vec++) {
+        const cg_vf_ v = cg_vf_mul_(cg_vf_load_(x, 8 * (size_t)vec), cg_vf_set_(weight));
+        if (!(vec & 1)) CG_PREFETCH_(cg_at_(x, 8 * (size_t)vec + 512));
+        CG_UNROLL_
+        for (int r = 0; r < rows; r++) {
+            float *to = cells[r] + 8 * (vec ^ block_xor[r]);
+            cg_vf_store_(to, 0, cg_vf_add_(cg_vf_load_(to, 0), cg_vf_lookup8_(cg_xor_sign8_(v, words[r]), permute[r])));
+            words[r] = cg_vu_add_(words[r], words[r]);
+            if (!(vec & 1)) CG_PREFETCH_WRITE_(prefetch[r] + 8 * vec);
+        }
+    }
+}
+CG_VECTOR_FN_ void cg_line_add_simd_(const cg_line_target_ *p, int rows, const float *x, size_t many, float weight) {
+    if (many != CG_SKETCH_LINE_) cg_line_add_scalar_(p, rows, x, many, weight);
+    else
+        for (; rows > 0; rows -= 5, p += 5) switch (rows) { /* constants, so that loops over rows unroll */
+            case 1: cg_line_add5_(p, 1, x, weight); break;
+            case 2: cg_line_add5_(p, 2, x, weight); break;
+            case 3: cg_line_add5_(p, 3, x, weight); break;
+            case 4: cg_line_add5_(p, 4, x, weight); break;
+            default: cg_line_add5_(p, 5, x, weight); break; /* all that fits into registers */
+            }
+}
+#endif
+
+/* line_project: the line as a part of groups: the sum of its values, each with its sign and weight. The order of
+   additions is fixed: eight lanes, then lanes 4 apart, 2 apart, and neighbours. */
+CG_INLINE_ float cg_line_sum_(float *lane) {
+    for (unsigned step = 4; step; step /= 2)
+        for (unsigned i = 0; i < step; i++) lane[i] = cg_plus_(lane[i], lane[i + step]);
+    return lane[0];
+}
+static float cg_line_project_scalar_(const cg_line_target_ *p, const float *x, size_t many, float weight) {
+    float lane[8] = { 0.0f };
+    for (unsigned offset = 0; offset < many; offset++)
+        lane[offset & 7] = cg_plus_(lane[offset & 7],
+            cg_times_(cg_xor_sign_(cg_times_(cg_load_(x, offset), weight), cg_sign_bit_(p->sign_key, offset)),
+                cg_group_weight_(p->sign_key, offset)));
+    return cg_line_sum_(lane);
+}
+#if CG_VECTOR_
+/* value where the top bit of the word is set, else 0. */
+CG_VECTOR_FN_ cg_vf_ cg_value_if_top8_(cg_vu_ words, float value) {
+    return cg_vf_of_(cg_vu_and_(cg_vu_sar_(words, 31), cg_vu_of_(cg_vf_set_(value))));
+}
+CG_VECTOR_FN_ float cg_line_project_simd_(const cg_line_target_ *p, const float *x, size_t many, float weight) {
+    cg_vu_ words = cg_sign_words8_(p->sign_key, 0), weight_half = cg_sign_words8_(p->sign_key, 1),
+           weight_one = cg_sign_words8_(p->sign_key, 2);
+    const cg_vf_ w = cg_vf_set_(weight);
+    cg_vf_ sum = cg_vf_set_(0.0f);
+    float lane[8];
+    if (many != CG_SKETCH_LINE_) return cg_line_project_scalar_(p, x, many, weight);
+    for (size_t i = 0; i < CG_SKETCH_LINE_; i += 8) {
+        const cg_vf_ group_weight = cg_vf_add_(
+            cg_vf_add_(cg_vf_set_(0.5f), cg_value_if_top8_(weight_half, 0.5f)), cg_value_if_top8_(weight_one, 1.0f));
+        sum = cg_vf_add_(sum, cg_vf_mul_(cg_xor_sign8_(cg_vf_mul_(cg_vf_load_(x, i), w), words), group_weight));
+        words = cg_vu_add_(words, words);
+        weight_half = cg_vu_add_(weight_half, weight_half);
+        weight_one = cg_vu_add_(weight_one, weight_one);
+    }
+    cg_vf_store_(lane, 0, sum);
+    return cg_line_sum_(lane);
+}
+#endif
+
+/* line_estimate: of every coordinate the median over rows of its cells, with their signs. */
+CG_INLINE_ float cg_min_f32_(float a, float b) { return a < b ? a : b; }
+CG_INLINE_ float cg_max_f32_(float a, float b) { return a > b ? a : b; }
+CG_INLINE_ float cg_median3_(float a, float b, float c) {
+    return cg_max_f32_(cg_min_f32_(a, b), cg_min_f32_(cg_max_f32_(a, b), c));
+}
+/* (a + b) / 2, also where the sum is too large for a float. */
+static float cg_mean2_(float a, float b) {
+    const float sum = cg_plus_(a, b);
+    return cg_is_finite_(sum) ? cg_times_(sum, 0.5f) : cg_plus_(cg_times_(a, 0.5f), cg_times_(b, 0.5f));
+}
+/* The median of v[0, rows), which may be reordered; of an even number the mean of the two in the middle. */
+static float cg_median_(float *v, int rows) {
+    if (rows == 3) return cg_median3_(v[0], v[1], v[2]);
+    if (rows == 5)
+        return cg_median3_(cg_max_f32_(cg_min_f32_(v[0], v[1]), cg_min_f32_(v[2], v[3])),
+            cg_min_f32_(cg_max_f32_(v[0], v[1]), cg_max_f32_(v[2], v[3])), v[4]);
+    for (int i = 0; i < rows; i++)
+        for (int j = i & 1; j + 1 < rows; j += 2) {
+            const float a = v[j], b = v[j + 1];
+            v[j] = cg_min_f32_(a, b);
+            v[j + 1] = cg_max_f32_(a, b);
+        }
+    return rows & 1 ? v[rows / 2] : cg_mean2_(v[rows / 2 - 1], v[rows / 2]);
+}
+/* The estimate of one coordinate from the targets of its line in all rows. */
+static float cg_coordinate_estimate_(const cg_line_target_ *p, int rows, unsigned offset) {
+    float v[CG_SKETCH_MAX_ROWS_];
+    for (int r = 0; r < rows; r++)
+        v[r] = cg_xor_sign_(p[r].cells[offset ^ p[r].xor_mask], cg_sign_bit_(p[r].sign_key, offset));
+    return cg_median_(v, rows);
+}
+static void cg_line_estimate_scalar_(const cg_line_target_ *p, int rows, size_t many, float *out) {
+    for (unsigned offset = 0; offset < many; offset++) cg_store_(out, offset, cg_coordinate_estimate_(p, rows, offset));
+}
+#if CG_VECTOR_
+/* For loops over rows, up to 7. */
+#  if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
+#    define CG_UNROLL_ROWS_ _Pragma("GCC unroll 7")
+#  else
+#    define CG_UNROLL_ROWS_
+#  endif
+CG_VECTOR_FN_ cg_vf_ cg_median3x8_(cg_vf_ a, cg_vf_ b, cg_vf_ c) {
+    return cg_vf_max_(cg_vf_min_(a, b), cg_vf_min_(cg_vf_max_(a, b), c));
+}
+CG_VECTOR_FN_ cg_vf_ cg_mean2x8_(cg_vf_ a, cg_vf_ b) {
+    const cg_vf_ half = cg_vf_set_(0.5f), sum = cg_vf_add_(a, b);
+    const cg_vu_ finite = cg_vu_gt_(cg_vu_set_(CG_INF_BITS_), cg_vu_abs_(cg_vu_of_(sum)));
+    return cg_vf_of_(cg_vu_or_(cg_vu_and_(finite, cg_vu_of_(cg_vf_mul_(sum, half))),
+        cg_vu_andnot_(finite, cg_vu_of_(cg_vf_add_(cg_vf_mul_(a, half), cg_vf_mul_(b, half))))));
+}
+CG_VECTOR_FN_ cg_vf_ cg_median8_(cg_vf_ *v, int rows) {
+    if (rows == 3) return cg_median3x8_(v[0], v[1], v[2]);
+    if (rows == 5)
+        return cg_median3x8_(cg_vf_max_(cg_vf_min_(v[0], v[1]), cg_vf_min_(v[2], v[3])),
+            cg_vf_min_(cg_vf_max_(v[0], v[1]), cg_vf_max_(v[2], v[3])), v[4]);
+    for (int i = 0; i < rows; i++)
+        for (int j = i & 1; j + 1 < rows; j += 2) {
+            const cg_vf_ a = v[j], b = v[j + 1];
+            v[j] = cg_vf_min_(a, b);
+            v[j + 1] = cg_vf_max_(a, b);
+        }
+    return rows & 1 ? v[rows / 2] : cg_mean2x8_(v[rows / 2 - 1], v[rows / 2]);
+}
+CG_VECTOR_FN_ void cg_line_estimate8_(const cg_line_target_ *p, int rows, float *out) {
+    cg_vu_ words[CG_SKETCH_MAX_ROWS_], permute[CG_SKETCH_MAX_ROWS_];
+    CG_UNROLL_ROWS_
+    for (int r = 0; r < rows; r++) {
+        words[r] = cg_sign_words8_(p[r].sign_key, 0);
+        permute[r] = cg_xor_permutation_(p[r].xor_mask);
+    }
+    for (unsigned vec = 0; vec < CG_SKETCH_LINE_ / 8; vec++) {
+        cg_vf_ v[CG_SKETCH_MAX_ROWS_];
+        CG_UNROLL_ROWS_
+        for (int r = 0; r < rows; r++) {
+            v[r] = cg_xor_sign8_(
+                cg_vf_lookup8_(cg_vf_load_(p[r].cells, 8 * (size_t)(vec ^ p[r].xor_mask >> 3)), permute[r]), words[r]);
+            words[r] = cg_vu_add_(words[r], words[r]);
+            if (!(vec & 1)) CG_PREFETCH_(p[r].prefetch + 8 * vec);
+        }
+        cg_vf_store_(out, 8 * (size_t)vec, cg_median8_(v, rows));
+    }
+}
+CG_VECTOR_FN_ void cg_line_estimate_simd_(const cg_line_target_ *p, int rows, size_t many, float *out) {
+    if (many != CG_SKETCH_LINE_) cg_line_estimate_scalar_(p, rows, many, out);
+    else switch (rows) { /* constants, so that loops over rows unroll */
+        case 1: cg_line_estimate8_(p, 1, out); break;
+        case 3: cg_line_estimate8_(p, 3, out); break;
+        case 5: cg_line_estimate8_(p, 5, out); break;
+        case 7: cg_line_estimate8_(p, 7, out); break;
+        default: cg_line_estimate8_(p, rows, out); break;
+        }
 }
 #endif
 
@@ -5809,14 +5287,39 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
 /* The list that makes the members makes their values too: C++11 has no designated initialisers, but the order cannot
    get out of step. */
 #define CG_KERNEL_SCALAR_(result, name, parameters, arguments) cg_##name##_scalar_,
-#define CG_KERNEL_AVX2_(result, name, parameters, arguments) cg_##name##_avx2_,
-#define CG_KERNEL_NEON_(result, name, parameters, arguments) cg_##name##_neon_,
 static const cg_kernels_ cg_kernels_scalar_ = { CG_ISA_SCALAR, CG_KERNEL_LIST_(CG_KERNEL_SCALAR_) };
+
+/* A vector kernel is inlined into a function of each ISA, and compiled for that. */
+#define CG_BODY_void_(call) call, cg_vector_end_()
+#define CG_BODY_uint32_t_(call) \
+  const uint32_t result = call; \
+  cg_vector_end_();             \
+  return result
+#define CG_BODY_int_(call) \
+  const int result = call; \
+  cg_vector_end_();        \
+  return result
+#define CG_BODY_float_(call) \
+  const float result = call; \
+  cg_vector_end_();          \
+  return result
+#define CG_BODY_size_t_(call) \
+  const size_t result = call; \
+  cg_vector_end_();           \
+  return result
 #if CG_AVX2_
-static const cg_kernels_ cg_kernels_avx2_ = { CG_ISA_AVX2, CG_KERNEL_LIST_(CG_KERNEL_AVX2_) };
+#  define CG_KERNEL_AVX2_(result, name, parameters, arguments) \
+    CG_TARGET_AVX2_ static result cg_##name##_avx2_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
+#  define CG_KERNEL_OF_AVX2_(result, name, parameters, arguments) cg_##name##_avx2_,
+CG_KERNEL_LIST_(CG_KERNEL_AVX2_)
+static const cg_kernels_ cg_kernels_avx2_ = { CG_ISA_AVX2, CG_KERNEL_LIST_(CG_KERNEL_OF_AVX2_) };
 #endif
 #if CG_NEON_
-static const cg_kernels_ cg_kernels_neon_ = { CG_ISA_NEON, CG_KERNEL_LIST_(CG_KERNEL_NEON_) };
+#  define CG_KERNEL_NEON_(result, name, parameters, arguments) \
+    static result cg_##name##_neon_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
+#  define CG_KERNEL_OF_NEON_(result, name, parameters, arguments) cg_##name##_neon_,
+CG_KERNEL_LIST_(CG_KERNEL_NEON_)
+static const cg_kernels_ cg_kernels_neon_ = { CG_ISA_NEON, CG_KERNEL_LIST_(CG_KERNEL_OF_NEON_) };
 #endif
 
 /* A cg_isa, 0 (CG_ISA_AUTO) until it is known. Threads that find it 0 all write the same; only cg_isa_force writes
@@ -6711,158 +6214,11 @@ CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t value_code,
 /* src/core/codes/floats.h */
 /* floats: pieces of f32 or bf16 values with their exponents entropy coded
 
-   Offers   cg_floats_put_, cg_floats_check_, cg_floats_get_; for tests the kernels cg_exponents_, cg_sign_mantissas_,
-            cg_floats_join_
+   Offers   cg_floats_put_, cg_floats_check_, cg_floats_get_
    Needs    base, kernels, bits, huffman
    Touches  nothing but its arguments
    A coded piece is the exponents as a Huffman piece, then the rest of each value, the sign on top: 3 bytes, or 1
    (bf16). width: bytes of a value, 4 (f32) or 2 (bf16), as they are on the wire. n is at most CG_CHUNK_. */
-
-/* Values taken apart to exponents[n] and sign_mantissas[n*(width - 1)], and put together again. */
-static void cg_exponents_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
-    if (width == 4)
-        for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get32_(in + 4 * i) >> 23);
-    else
-        for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get16_(in + 2 * i) >> 7);
-}
-static void cg_sign_mantissas_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *sign_mantissas) {
-    if (width == 4) {
-        for (size_t i = 0; i < n; i++) {
-            uint32_t u = cg_get32_(in + 4 * i);
-            cg_put16_(sign_mantissas + 3 * i, u);
-            sign_mantissas[3 * i + 2] = (uint8_t)((u >> 16 & 0x7f) | (u >> 24 & 0x80));
-        }
-    } else {
-        for (size_t i = 0; i < n; i++) sign_mantissas[i] = (uint8_t)((in[2 * i] & 0x7f) | (in[2 * i + 1] & 0x80));
-    }
-}
-static void cg_floats_join_scalar_(
-    unsigned width, const uint8_t *exponents, const uint8_t *sign_mantissas, size_t n, uint8_t *out) {
-    if (width == 4) {
-        for (size_t i = 0; i < n; i++) {
-            uint32_t r = cg_get16_(sign_mantissas + 3 * i) | (uint32_t)sign_mantissas[3 * i + 2] << 16;
-            cg_put32_(out + 4 * i, (r & 0x7fffff) | (r & 0x800000) << 8 | (uint32_t)exponents[i] << 23);
-        }
-    } else {
-        for (size_t i = 0; i < n; i++)
-            cg_put16_(out + 2 * i,
-                (sign_mantissas[i] & 0x7fu) | (sign_mantissas[i] & 0x80u) << 8 | (uint32_t)exponents[i] << 7);
-    }
-}
-#if CG_AVX2_
-/* exponents of eight f32 */
-CG_AVX2_INLINE_ __m256i cg_exponent8_avx2_(const uint8_t *in) {
-    return _mm256_srli_epi32(_mm256_slli_epi32(cg_load_bytes_avx2_(in), 1), 24);
-}
-CG_TARGET_AVX2_ static void cg_exponents_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
-    size_t i = 0;
-    if (width == 4) {
-        for (; i + 32 <= n; i += 32) {
-            const uint8_t *p = in + 4 * i;
-            __m256i a = _mm256_packus_epi32(cg_exponent8_avx2_(p), cg_exponent8_avx2_(p + 32));
-            __m256i b = _mm256_packus_epi32(cg_exponent8_avx2_(p + 64), cg_exponent8_avx2_(p + 96));
-            cg_store_avx2_(exponents + i, cg_pack_order_avx2_(_mm256_packus_epi16(a, b)));
-        }
-    } else {
-        for (; i + 32 <= n; i += 32) {
-            __m256i a = _mm256_srli_epi16(_mm256_slli_epi16(cg_load_bytes_avx2_(in + 2 * i), 1), 8);
-            __m256i b = _mm256_srli_epi16(_mm256_slli_epi16(cg_load_bytes_avx2_(in + 2 * i + 32), 1), 8);
-            cg_store_avx2_(exponents + i, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
-        }
-    }
-    _mm256_zeroupper();
-    cg_exponents_scalar_(width, in + width * i, n - i, exponents + i);
-}
-CG_TARGET_AVX2_ static void cg_sign_mantissas_avx2_(
-    unsigned width, const uint8_t *in, size_t n, uint8_t *sign_mantissas) {
-    size_t i = 0;
-    if (width == 4) {
-        const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
-        const __m256i squeeze_shuffle = _mm256_broadcastsi128_si256(
-            _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
-        for (; i + 10 <= n; i += 8) { /* the upper store writes 4 bytes more than its values */
-            __m256i v = cg_load_bytes_avx2_(in + 4 * i);
-            v = _mm256_or_si256(_mm256_and_si256(v, low), _mm256_and_si256(_mm256_srli_epi32(v, 8), sign));
-            v = _mm256_shuffle_epi8(v, squeeze_shuffle);
-            _mm_storeu_si128((__m128i *)(void *)(sign_mantissas + 3 * i), _mm256_castsi256_si128(v));
-            _mm_storeu_si128((__m128i *)(void *)(sign_mantissas + 3 * i + 12), _mm256_extracti128_si256(v, 1));
-        }
-    } else {
-        const __m256i low = _mm256_set1_epi16(0x7f), sign = _mm256_set1_epi16(0x80);
-        for (; i + 32 <= n; i += 32) {
-            __m256i a = cg_load_bytes_avx2_(in + 2 * i), b = cg_load_bytes_avx2_(in + 2 * i + 32);
-            a = _mm256_or_si256(_mm256_and_si256(a, low), _mm256_and_si256(_mm256_srli_epi16(a, 8), sign));
-            b = _mm256_or_si256(_mm256_and_si256(b, low), _mm256_and_si256(_mm256_srli_epi16(b, 8), sign));
-            cg_store_avx2_(sign_mantissas + i, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
-        }
-    }
-    _mm256_zeroupper();
-    cg_sign_mantissas_scalar_(width, in + width * i, n - i, sign_mantissas + (width - 1) * i);
-}
-CG_TARGET_AVX2_ static void cg_floats_join_avx2_(
-    unsigned width, const uint8_t *exponents, const uint8_t *sign_mantissas, size_t n, uint8_t *out) {
-    size_t i = 0;
-    if (width == 4) {
-        const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
-        const __m256i spread_shuffle = _mm256_broadcastsi128_si256(
-            _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
-        for (; i + 10 <= n; i += 8) {
-            __m256i e = _mm256_slli_epi32(
-                _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(exponents + i))), 23);
-            __m256i r = _mm256_inserti128_si256(
-                _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(sign_mantissas + 3 * i))),
-                _mm_loadu_si128((const __m128i *)(const void *)(sign_mantissas + 3 * i + 12)), 1);
-            r = _mm256_shuffle_epi8(r, spread_shuffle);
-            r = _mm256_or_si256(_mm256_and_si256(r, low), _mm256_slli_epi32(_mm256_and_si256(r, sign), 8));
-            cg_store_avx2_(out + 4 * i, _mm256_or_si256(r, e));
-        }
-    } else {
-        const __m256i low = _mm256_set1_epi16(0x7f), sign = _mm256_set1_epi16(0x80);
-        for (; i + 16 <= n; i += 16) {
-            __m256i e = _mm256_slli_epi16(
-                _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(exponents + i))), 7);
-            __m256i r = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(sign_mantissas + i)));
-            r = _mm256_or_si256(_mm256_and_si256(r, low), _mm256_slli_epi16(_mm256_and_si256(r, sign), 8));
-            cg_store_avx2_(out + 2 * i, _mm256_or_si256(r, e));
-        }
-    }
-    _mm256_zeroupper();
-    cg_floats_join_scalar_(width, exponents + i, sign_mantissas + (width - 1) * i, n - i, out + width * i);
-}
-#endif
-/* The same, by the ISA in use. They are no members of the table as only AVX2 has its own. */
-static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
-#if CG_AVX2_
-    if (kernels->isa == CG_ISA_AVX2) {
-        cg_exponents_avx2_(width, in, n, exponents);
-        return;
-    }
-#endif
-    (void)kernels;
-    cg_exponents_scalar_(width, in, n, exponents);
-}
-static void cg_sign_mantissas_(
-    const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *sign_mantissas) {
-#if CG_AVX2_
-    if (kernels->isa == CG_ISA_AVX2) {
-        cg_sign_mantissas_avx2_(width, in, n, sign_mantissas);
-        return;
-    }
-#endif
-    (void)kernels;
-    cg_sign_mantissas_scalar_(width, in, n, sign_mantissas);
-}
-static void cg_floats_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents,
-    const uint8_t *sign_mantissas, size_t n, uint8_t *out) {
-#if CG_AVX2_
-    if (kernels->isa == CG_ISA_AVX2) {
-        cg_floats_join_avx2_(width, exponents, sign_mantissas, n, out);
-        return;
-    }
-#endif
-    (void)kernels;
-    cg_floats_join_scalar_(width, exponents, sign_mantissas, n, out);
-}
 
 /* Writes n <= CG_CHUNK_ values and returns the entry. cap: bytes at out, at least n*width in whole words; all of them
    may be scribbled on. */
@@ -6872,11 +6228,11 @@ CG_NOINLINE_ uint32_t cg_floats_put_(
         uint8_t exponents[CG_CHUNK_];
         cg_huffman_ h;
         size_t coded;
-        cg_exponents_(kernels, width, in, n, exponents);
+        kernels->exponents(width, in, n, exponents);
         coded = cg_huffman_plan_(&h, exponents, n);
         if (coded < n) {
             cg_huffman_put_(&h, exponents, n, out, out + cap);
-            cg_sign_mantissas_(kernels, width, in, n, out + coded);
+            kernels->sign_mantissas(width, in, n, out + coded);
             return cg_piece_close_(CG_PIECE_CODED_, 8 * (coded + n * (width - 1)), out);
         }
         memcpy(out, in, n * width);
@@ -6908,7 +6264,7 @@ CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uin
     } else if (entry >> 30 == CG_PIECE_CODED_ && n <= CG_CHUNK_ && size >= sign_mantissas &&
         cg_huffman_header_get_(&h, 255, in, size - sign_mantissas, n)) {
         cg_huffman_get_(&h, in, n, exponents);
-        cg_floats_join_(kernels, width, exponents, in + (size - sign_mantissas), n, out);
+        kernels->floats_join(width, exponents, in + (size - sign_mantissas), n, out);
     } else {
         memset(out, 0, n * width);
     }
@@ -11790,16 +11146,10 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
 }
 
 typedef struct cg_index_reader_ {
-    const uint8_t *low_part;  /* Elias-Fano: where the low parts begin; they end where the high bits begin */
-    const uint8_t *next_high; /* next unread word of the high bits, or of the bitmap */
-    const uint8_t *end;       /* of the section */
-    uint64_t word;            /* unread bits of the current 64-bit word */
-    uint64_t bit_base;        /* the number of its first bit; 2^64 - 64 before the first word */
-    uint64_t read_count;      /* indices read */
-    unsigned low_bits;        /* Elias-Fano: bits of a low part */
-    int bitmap, golomb;       /* the code, Elias-Fano if neither */
-    int avx2;                 /* 1: use instructions of that set */
-    cg_rice_reader_ rice;     /* golomb: takes the place of all above */
+    const cg_kernels_ *kernels;
+    cg_index_bits_ bits; /* Elias-Fano or bitmap */
+    int golomb;          /* 1: rice takes the place of bits */
+    cg_rice_reader_ rice;
     uint64_t universe, values_per_index, transformed_n;
     uint64_t block, block_pos; /* cg_index_get_per_value_: the current block, and how many of its values were read */
 } cg_index_reader_;
@@ -11811,89 +11161,24 @@ static cg_index_reader_ cg_index_open_(const cg_info *info, const cg_plan_ *plan
     r.transformed_n = plan->transformed_n;
     r.values_per_index = plan->values_per_index;
     r.universe = plan->universe;
-    r.bitmap = info->index_code == CG_CODE_BITMAP;
+    r.kernels = cg_kernels_now_();
+    r.bits.bitmap = info->index_code == CG_CODE_BITMAP;
     r.golomb = info->index_code == CG_CODE_GOLOMB;
-    r.avx2 = cg_isa_used() == CG_ISA_AVX2;
-    r.low_bits = r.bitmap || r.golomb ? 0 : cg_elias_fano_low_bits_(r.universe, k);
-    r.low_part = p;
-    r.next_high = r.bitmap || r.golomb ? p : p + (size_t)cg_elias_fano_low_bytes_(r.universe, k);
-    r.end = p + info->index_bytes;
-    r.word = 0;
-    r.bit_base = (uint64_t)0 - 64;
-    r.read_count = 0;
+    r.bits.low_bits = r.bits.bitmap || r.golomb ? 0 : cg_elias_fano_low_bits_(r.universe, k);
+    r.bits.low_part = p;
+    r.bits.next_high = r.bits.bitmap || r.golomb ? p : p + (size_t)cg_elias_fano_low_bytes_(r.universe, k);
+    r.bits.end = p + info->index_bytes;
+    r.bits.word = 0;
+    r.bits.bit_base = (uint64_t)0 - 64;
+    r.bits.read_count = 0;
     r.block = r.block_pos = 0;
     if (r.golomb) cg_rice_reader_open_(&r.rice, p, info->index_bytes, cg_rice_parameter_(r.universe, k));
     return r;
 }
 /* Up to `count` more indices, which count blocks if values_per_index is above 1; returns how many, fewer only where the
-   bits run out. Compiled twice, see below. */
-CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    uint64_t word = r->word, base = r->bit_base, i = r->read_count, at = r->read_count * r->low_bits;
-    const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
-    const uint8_t *next = r->next_high;
-    size_t done = 0;
-    if (r->golomb) return cg_rice_reader_get_(&r->rice, index, count);
-    /* Elias-Fano, while a low part can be loaded as 8 bytes and high bits as whole words */
-    while (!r->bitmap && r->low_bits <= 56 && done < count &&
-        (uint64_t)(r->end - r->low_part) > (at + 64 * r->low_bits) / 8 + 8) {
-        if (!word) {
-            if (r->end - next < 8) break;
-            word = cg_get64_(next);
-            next += 8;
-            base += 64;
-        }
-        for (; word && done < count; word &= word - 1, at += r->low_bits, i++)
-            index[done++] = (base + cg_ctz_(word) - i) << r->low_bits |
-                (cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7) & mask);
-    }
-    while (done < count) {
-        while (!word) {
-            if (next >= r->end) goto out;
-            if (r->end - next >= 8) word = cg_get64_(next);
-            else word = cg_get32_(next); /* sections are whole u32 words */
-            next += r->end - next >= 8 ? 8 : 4;
-            base += 64;
-        }
-        {
-            uint64_t h = base + cg_ctz_(word);
-            word &= word - 1;
-            if (!r->bitmap) h -= i;
-            if (r->low_bits) {
-                const uint8_t *p = r->low_part + (size_t)(at >> 3);
-                unsigned shift = (unsigned)(at & 7);
-                uint64_t low;
-                if (CG_LIKELY_(r->end - p > 8)) {
-                    low = cg_get64_(p) >> shift;
-                    if (r->low_bits + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
-                } else { /* among the last 8 bytes; low_bits + shift <= 64, as high bits follow the low parts */
-                    low = 0;
-                    for (unsigned b = 0; b < 8 && p + b < r->end; b++) low |= (uint64_t)p[b] << 8 * b;
-                    low >>= shift;
-                }
-                h = h << r->low_bits | (low & mask);
-                at += r->low_bits;
-            }
-            index[done++] = h;
-            i++;
-        }
-    }
-out:
-    r->word = word;
-    r->bit_base = base;
-    r->read_count = i;
-    r->next_high = next;
-    return done;
-}
-#if CG_AVX2_
-CG_TARGET_AVX2_ static size_t cg_index_get_avx2_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    return cg_index_get_body_(r, index, count);
-}
-#endif
+   bits run out. */
 static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-#if CG_AVX2_
-    if (r->avx2) return cg_index_get_avx2_(r, index, count); /* bmi: fewer instructions for the same result */
-#endif
-    return cg_index_get_body_(r, index, count);
+    return r->golomb ? cg_rice_reader_get_(&r->rice, index, count) : r->kernels->index_get(&r->bits, index, count);
 }
 /* As cg_index_get_, but indices of values: each of a block's values has its own. */
 static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size_t count) {
@@ -12857,9 +12142,9 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     }
     return offset == codes_bytes;
 }
-/* Does the section hold k ascending indices below the universe, and no more? *next: the last plus 1, 0 if k is 0. */
-static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
-    uint64_t index[512], seen = 0, extra;
+/* Does a Golomb section hold k ascending indices below the universe, and no more? *next: the last + 1, 0 if k is 0. */
+static int cg_rice_check_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
+    uint64_t index[512], seen = 0;
     for (*next = 0; seen < k;) {
         size_t want = (size_t)(k - seen < 512 ? k - seen : 512);
         int bad = 0;
@@ -12871,38 +12156,8 @@ static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
         if (bad || *next > r->universe || *next == 0) return 0;
         seen += want;
     }
-    if (r->golomb) return cg_rice_reader_at_end_(&r->rice);
-    return cg_index_get_(r, &extra, 1) == 0;
+    return cg_rice_reader_at_end_(&r->rice);
 }
-#if CG_AVX2_
-/* The same for Elias-Fano, without building the indices: where a high bit directly follows another, the high parts are
-   equal, and the low parts must ascend. Requires k > 0; low_bits <= 28, so that two low parts are within one load; and
-   at least 8 bytes of high bits, so that no load ends beyond them. */
-CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
-    const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
-    uint64_t i = 0, carry = 0, high = 0, at, low_parts;
-    int bad = 0;
-    for (size_t byte = 0, bytes = (size_t)(r->end - r->next_high); byte < bytes; byte += 8) {
-        const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->next_high + byte) : cg_get32_(r->next_high + byte),
-                       many = (uint64_t)__builtin_popcountll(word);
-        if (many > k - i) return 0;
-        for (uint64_t adjacent = word & (word << 1 | carry); adjacent; adjacent &= adjacent - 1) {
-            at = (i + (uint64_t)__builtin_popcountll(word & ~adjacent & (adjacent - 1)) - 1) * r->low_bits;
-            low_parts = cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7);
-            bad |= (low_parts & mask) >= (low_parts >> r->low_bits & mask);
-        }
-        if (word) high = 8 * (uint64_t)byte + cg_log2_(word);
-        carry = word >> 63;
-        i += many;
-    }
-    if (bad || i < k || high - (k - 1) > r->universe >> r->low_bits) return 0;
-    at = (k - 1) * r->low_bits;
-    low_parts = 0;
-    for (unsigned b = 0; b < 5; b++) low_parts |= (uint64_t)r->low_part[(size_t)(at >> 3) + b] << 8 * b;
-    *next = ((high - (k - 1)) << r->low_bits | (low_parts >> (at & 7) & mask)) + 1;
-    return *next <= r->universe;
-}
-#endif
 /* The whole index section: padding, indices, and the length of the last block. */
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
@@ -12912,15 +12167,11 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     int ok;
     if (!info->index_bytes) return k == 0 || !cg_has_indices_(&d->plan);
     r = cg_index_open_(info, &d->plan, d->index);
-    if (!r.golomb && !cg_padding_zero_(r.next_high, r.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
+    if (!r.golomb &&
+        !cg_padding_zero_(r.bits.next_high, r.bits.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
         return 0;
-    if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low_part, k * r.low_bits)) return 0;
-#if CG_AVX2_
-    if (d->kernels->isa == CG_ISA_AVX2 && k && !r.golomb && !r.bitmap && r.low_bits <= 28 && r.end - r.next_high >= 8)
-        ok = cg_index_validate_avx2_(&r, k, &next);
-    else
-#endif
-        ok = cg_index_validate_(&r, k, &next);
+    if (!r.golomb && !r.bits.bitmap && !cg_padding_zero_(r.bits.low_part, k * r.bits.low_bits)) return 0;
+    ok = r.golomb ? cg_rice_check_(&r, k, &next) : d->kernels->index_check(&r.bits, k, r.universe, &next);
     if (!ok) return 0;
     /* only the last block of the vector may be short, and k must say so */
     return r.values_per_index == 1 ||

@@ -18,10 +18,11 @@ header() { # header NAME ROOM...
 
 header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h core/base/fp_begin.h \
     core/base/bits.h core/base/math.h core/base/report.h core/base/environment.h core/random.h \
-    core/kernels/table.h core/kernels/formats.h core/kernels/levels.h core/kernels/pack.h core/kernels/filter.h \
+    core/kernels/table.h core/kernels/lanes.h core/kernels/avx2.h core/kernels/neon.h core/kernels/halves.h \
+    core/kernels/vectors.h core/kernels/formats.h core/kernels/levels.h core/kernels/pack.h core/kernels/filter.h \
     core/kernels/decode.h core/kernels/axpby.h core/kernels/rotate.h core/kernels/sums.h core/kernels/lookup.h \
     core/kernels/dct.h core/kernels/fp8.h core/kernels/natural.h core/kernels/dynamic8.h core/kernels/vote.h \
-    core/kernels/matrix.h core/kernels/dispatch.h \
+    core/kernels/matrix.h core/kernels/floats.h core/kernels/index.h core/kernels/lines.h core/kernels/dispatch.h \
     core/codes/bits.h core/codes/huffman.h core/codes/elias.h core/codes/quartic.h core/codes/symbols.h \
     core/codes/floats.h core/codes/golomb.h core/lowrank.h core/atomo.h \
     core/stages.h core/plan.h core/presets.h core/text.h core/parse.h core/packet.h \
@@ -45,5 +46,5 @@ header compgrad_ef.h ef/manual.h ef/api.h ef/begin.h core/base/fp_begin.h ef/kin
     ef/exchange.h ef/agree.h ef/withdraw.h ef/adjust.h ef/save.h core/base/fp_end.h core/base/end.h
 
 header compgrad_sketch.h sketch/manual.h sketch/api.h sketch/begin.h core/base/fp_begin.h sketch/hash.h \
-    sketch/kernels.h sketch/sketch.h sketch/estimate.h sketch/heavy.h sketch/packets.h sketch/exchange.h \
+    sketch/sketch.h sketch/estimate.h sketch/heavy.h sketch/packets.h sketch/exchange.h \
     sketch/sketched.h sketch/fetched.h core/base/fp_end.h core/base/end.h

@@ -82,16 +82,10 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
 }
 
 typedef struct cg_index_reader_ {
-    const uint8_t *low_part;  /* Elias-Fano: where the low parts begin; they end where the high bits begin */
-    const uint8_t *next_high; /* next unread word of the high bits, or of the bitmap */
-    const uint8_t *end;       /* of the section */
-    uint64_t word;            /* unread bits of the current 64-bit word */
-    uint64_t bit_base;        /* the number of its first bit; 2^64 - 64 before the first word */
-    uint64_t read_count;      /* indices read */
-    unsigned low_bits;        /* Elias-Fano: bits of a low part */
-    int bitmap, golomb;       /* the code, Elias-Fano if neither */
-    int avx2;                 /* 1: use instructions of that set */
-    cg_rice_reader_ rice;     /* golomb: takes the place of all above */
+    const cg_kernels_ *kernels;
+    cg_index_bits_ bits; /* Elias-Fano or bitmap */
+    int golomb;          /* 1: rice takes the place of bits */
+    cg_rice_reader_ rice;
     uint64_t universe, values_per_index, transformed_n;
     uint64_t block, block_pos; /* cg_index_get_per_value_: the current block, and how many of its values were read */
 } cg_index_reader_;
@@ -103,89 +97,24 @@ static cg_index_reader_ cg_index_open_(const cg_info *info, const cg_plan_ *plan
     r.transformed_n = plan->transformed_n;
     r.values_per_index = plan->values_per_index;
     r.universe = plan->universe;
-    r.bitmap = info->index_code == CG_CODE_BITMAP;
+    r.kernels = cg_kernels_now_();
+    r.bits.bitmap = info->index_code == CG_CODE_BITMAP;
     r.golomb = info->index_code == CG_CODE_GOLOMB;
-    r.avx2 = cg_isa_used() == CG_ISA_AVX2;
-    r.low_bits = r.bitmap || r.golomb ? 0 : cg_elias_fano_low_bits_(r.universe, k);
-    r.low_part = p;
-    r.next_high = r.bitmap || r.golomb ? p : p + (size_t)cg_elias_fano_low_bytes_(r.universe, k);
-    r.end = p + info->index_bytes;
-    r.word = 0;
-    r.bit_base = (uint64_t)0 - 64;
-    r.read_count = 0;
+    r.bits.low_bits = r.bits.bitmap || r.golomb ? 0 : cg_elias_fano_low_bits_(r.universe, k);
+    r.bits.low_part = p;
+    r.bits.next_high = r.bits.bitmap || r.golomb ? p : p + (size_t)cg_elias_fano_low_bytes_(r.universe, k);
+    r.bits.end = p + info->index_bytes;
+    r.bits.word = 0;
+    r.bits.bit_base = (uint64_t)0 - 64;
+    r.bits.read_count = 0;
     r.block = r.block_pos = 0;
     if (r.golomb) cg_rice_reader_open_(&r.rice, p, info->index_bytes, cg_rice_parameter_(r.universe, k));
     return r;
 }
 /* Up to `count` more indices, which count blocks if values_per_index is above 1; returns how many, fewer only where the
-   bits run out. Compiled twice, see below. */
-CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    uint64_t word = r->word, base = r->bit_base, i = r->read_count, at = r->read_count * r->low_bits;
-    const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
-    const uint8_t *next = r->next_high;
-    size_t done = 0;
-    if (r->golomb) return cg_rice_reader_get_(&r->rice, index, count);
-    /* Elias-Fano, while a low part can be loaded as 8 bytes and high bits as whole words */
-    while (!r->bitmap && r->low_bits <= 56 && done < count &&
-        (uint64_t)(r->end - r->low_part) > (at + 64 * r->low_bits) / 8 + 8) {
-        if (!word) {
-            if (r->end - next < 8) break;
-            word = cg_get64_(next);
-            next += 8;
-            base += 64;
-        }
-        for (; word && done < count; word &= word - 1, at += r->low_bits, i++)
-            index[done++] = (base + cg_ctz_(word) - i) << r->low_bits |
-                (cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7) & mask);
-    }
-    while (done < count) {
-        while (!word) {
-            if (next >= r->end) goto out;
-            if (r->end - next >= 8) word = cg_get64_(next);
-            else word = cg_get32_(next); /* sections are whole u32 words */
-            next += r->end - next >= 8 ? 8 : 4;
-            base += 64;
-        }
-        {
-            uint64_t h = base + cg_ctz_(word);
-            word &= word - 1;
-            if (!r->bitmap) h -= i;
-            if (r->low_bits) {
-                const uint8_t *p = r->low_part + (size_t)(at >> 3);
-                unsigned shift = (unsigned)(at & 7);
-                uint64_t low;
-                if (CG_LIKELY_(r->end - p > 8)) {
-                    low = cg_get64_(p) >> shift;
-                    if (r->low_bits + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
-                } else { /* among the last 8 bytes; low_bits + shift <= 64, as high bits follow the low parts */
-                    low = 0;
-                    for (unsigned b = 0; b < 8 && p + b < r->end; b++) low |= (uint64_t)p[b] << 8 * b;
-                    low >>= shift;
-                }
-                h = h << r->low_bits | (low & mask);
-                at += r->low_bits;
-            }
-            index[done++] = h;
-            i++;
-        }
-    }
-out:
-    r->word = word;
-    r->bit_base = base;
-    r->read_count = i;
-    r->next_high = next;
-    return done;
-}
-#if CG_AVX2_
-CG_TARGET_AVX2_ static size_t cg_index_get_avx2_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    return cg_index_get_body_(r, index, count);
-}
-#endif
+   bits run out. */
 static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-#if CG_AVX2_
-    if (r->avx2) return cg_index_get_avx2_(r, index, count); /* bmi: fewer instructions for the same result */
-#endif
-    return cg_index_get_body_(r, index, count);
+    return r->golomb ? cg_rice_reader_get_(&r->rice, index, count) : r->kernels->index_get(&r->bits, index, count);
 }
 /* As cg_index_get_, but indices of values: each of a block's values has its own. */
 static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size_t count) {

@@ -3,7 +3,7 @@
    Offers   shared and per-rank keys of a tag, keys of blocks, 32 hash bits per counter, rounding noise, PermK's draw
    Needs    base
    Touches  nothing but its arguments
-   Other headers may use: cg_block_key_, cg_hash32_, cg_key_, cg_shared_key_
+   Other headers may use: cg_block_key_, cg_shared_key_
    There is no generator state: any thread and any ISA can make the number of any position by itself. */
 
 /* The key of a tag that all ranks agree on (rank is left out): samples, rotations, permutations. */
@@ -30,7 +30,7 @@ CG_INLINE_ cg_key_ cg_block_key_(uint64_t key, uint64_t block) {
     k.b = (uint32_t)(s >> 32);
     return k;
 }
-/* 32 uniform bits; for one key a bijection of the counter. SIMD twins: cg_hash8_avx2_, cg_hash4_neon_. */
+/* 32 uniform bits; for one key a bijection of the counter. cg_vu_hash_ makes eight at once. */
 CG_INLINE_ uint32_t cg_hash32_(cg_key_ key, uint32_t counter) {
     uint32_t h = counter ^ key.a;
     h = (h ^ h >> 16) * 0x7FEB352Du;

@@ -65,9 +65,9 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     }
     return offset == codes_bytes;
 }
-/* Does the section hold k ascending indices below the universe, and no more? *next: the last plus 1, 0 if k is 0. */
-static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
-    uint64_t index[512], seen = 0, extra;
+/* Does a Golomb section hold k ascending indices below the universe, and no more? *next: the last + 1, 0 if k is 0. */
+static int cg_rice_check_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
+    uint64_t index[512], seen = 0;
     for (*next = 0; seen < k;) {
         size_t want = (size_t)(k - seen < 512 ? k - seen : 512);
         int bad = 0;
@@ -79,38 +79,8 @@ static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
         if (bad || *next > r->universe || *next == 0) return 0;
         seen += want;
     }
-    if (r->golomb) return cg_rice_reader_at_end_(&r->rice);
-    return cg_index_get_(r, &extra, 1) == 0;
+    return cg_rice_reader_at_end_(&r->rice);
 }
-#if CG_AVX2_
-/* The same for Elias-Fano, without building the indices: where a high bit directly follows another, the high parts are
-   equal, and the low parts must ascend. Requires k > 0; low_bits <= 28, so that two low parts are within one load; and
-   at least 8 bytes of high bits, so that no load ends beyond them. */
-CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
-    const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
-    uint64_t i = 0, carry = 0, high = 0, at, low_parts;
-    int bad = 0;
-    for (size_t byte = 0, bytes = (size_t)(r->end - r->next_high); byte < bytes; byte += 8) {
-        const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->next_high + byte) : cg_get32_(r->next_high + byte),
-                       many = (uint64_t)__builtin_popcountll(word);
-        if (many > k - i) return 0;
-        for (uint64_t adjacent = word & (word << 1 | carry); adjacent; adjacent &= adjacent - 1) {
-            at = (i + (uint64_t)__builtin_popcountll(word & ~adjacent & (adjacent - 1)) - 1) * r->low_bits;
-            low_parts = cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7);
-            bad |= (low_parts & mask) >= (low_parts >> r->low_bits & mask);
-        }
-        if (word) high = 8 * (uint64_t)byte + cg_log2_(word);
-        carry = word >> 63;
-        i += many;
-    }
-    if (bad || i < k || high - (k - 1) > r->universe >> r->low_bits) return 0;
-    at = (k - 1) * r->low_bits;
-    low_parts = 0;
-    for (unsigned b = 0; b < 5; b++) low_parts |= (uint64_t)r->low_part[(size_t)(at >> 3) + b] << 8 * b;
-    *next = ((high - (k - 1)) << r->low_bits | (low_parts >> (at & 7) & mask)) + 1;
-    return *next <= r->universe;
-}
-#endif
 /* The whole index section: padding, indices, and the length of the last block. */
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
@@ -120,15 +90,11 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     int ok;
     if (!info->index_bytes) return k == 0 || !cg_has_indices_(&d->plan);
     r = cg_index_open_(info, &d->plan, d->index);
-    if (!r.golomb && !cg_padding_zero_(r.next_high, r.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
+    if (!r.golomb &&
+        !cg_padding_zero_(r.bits.next_high, r.bits.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
         return 0;
-    if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low_part, k * r.low_bits)) return 0;
-#if CG_AVX2_
-    if (d->kernels->isa == CG_ISA_AVX2 && k && !r.golomb && !r.bitmap && r.low_bits <= 28 && r.end - r.next_high >= 8)
-        ok = cg_index_validate_avx2_(&r, k, &next);
-    else
-#endif
-        ok = cg_index_validate_(&r, k, &next);
+    if (!r.golomb && !r.bits.bitmap && !cg_padding_zero_(r.bits.low_part, k * r.bits.low_bits)) return 0;
+    ok = r.golomb ? cg_rice_check_(&r, k, &next) : d->kernels->index_check(&r.bits, k, r.universe, &next);
     if (!ok) return 0;
     /* only the last block of the vector may be short, and k must say so */
     return r.values_per_index == 1 ||

@@ -29,7 +29,7 @@ CG_API_ float cg_sketch_estimate(const cg_sketch *sketch, uint64_t i) {
    lines if first begins one, and one after the other if it does not; returns 0. */
 static double cg_sketch_estimate_range_(const void *user, size_t first, size_t many, float *out) {
     const cg_sketch *s = (const cg_sketch *)user;
-    const int avx2 = cg_sketch_use_avx2_();
+    const cg_kernels_ *kernels = cg_kernels_now_();
     uint64_t keys[CG_SKETCH_MAX_ROWS_];
     cg_line_target_ p[2][CG_SKETCH_MAX_ROWS_];
     if (first % CG_SKETCH_LINE_) {
@@ -43,7 +43,7 @@ static double cg_sketch_estimate_range_(const void *user, size_t first, size_t m
         cg_line_target_ *next = p[~line & 1];
         cg_line_targets_(s, keys, line + 1, next);
         for (int r = 0; r < s->desc.rows; r++) now[r].prefetch = next[r].cells;
-        cg_line_estimate_(now, s->desc.rows, cg_min_(CG_SKETCH_LINE_, many - i), cg_at_mut_(out, i), avx2);
+        kernels->line_estimate(now, s->desc.rows, cg_min_(CG_SKETCH_LINE_, many - i), cg_at_mut_(out, i));
     }
     return 0.0;
 }

@@ -1,22 +1,10 @@
 /* hash: which cells a line of coordinates goes to, and with which signs
 
-   Offers   cg_line_target_ and cg_line_target_of_, cg_row_key_, cg_line_hash_; signs and weights of coordinates;
-            cg_group_count_ and cg_group_cell_
-   Needs    random of core
+   Offers   cg_line_target_of_, cg_row_key_, cg_line_hash_; cg_group_count_ and cg_group_cell_
+   Needs    random and kernels of core
    Touches  nothing
    A line is 256 neighbouring coordinates, which a row moves together to one slot of 256 cells: coordinate i of the line
    to cell i ^ xor_mask of the slot, with a sign of its own. All of it is a function of seed, row and line. */
-
-enum { CG_SKETCH_MAX_ROWS_ = 15 };
-#define CG_SKETCH_LINE_ 256u /* coordinates of a line, and cells of a slot */
-
-/* Where a row takes a line. */
-typedef struct cg_line_target_ {
-    float *cells;          /* the first of 256 */
-    uint32_t xor_mask;     /* 8 bits, XORed to the offset in the line */
-    cg_key_ sign_key;      /* of the line's 256 signs, and of its weights in groups */
-    const float *prefetch; /* 256 cells that will be needed next, or these */
-} cg_line_target_;
 
 static uint64_t cg_row_key_(const cg_sketch *s, int row) {
     return cg_mix64_(s->desc.seed + (uint64_t)(row + 1) * CG_GOLDEN_);
@@ -35,25 +23,6 @@ static cg_line_target_ cg_line_target_of_(const cg_sketch *s, int row, uint64_t 
     p.prefetch = p.cells;
     return p;
 }
-/* Word i of a line's random bits. One multiplication more than noise for rounding gets, where products of four bits do
-   not matter; the norm's estimate needs them. */
-CG_INLINE_ uint32_t cg_sign_word_(cg_key_ key, unsigned i) {
-    const uint32_t h = cg_hash32_(key, i) * 0x31848BABu;
-    return h ^ h >> 15;
-}
-/* The random bit of an offset in the line, as a sign bit: bit offset / 8 (from the top) of word offset % 8, so that
-   eight neighbours have theirs in eight words. word_set: 0 signs, 1 and 2 weights. */
-CG_INLINE_ uint32_t cg_line_bit_(cg_key_ key, unsigned offset, unsigned word_set) {
-    return cg_sign_word_(key, 8 * word_set + (offset & 7u)) << (offset >> 3) & 0x80000000u;
-}
-CG_INLINE_ uint32_t cg_sign_bit_(cg_key_ key, unsigned offset) { return cg_line_bit_(key, offset, 0); }
-/* In the sum of a group a value is multiplied by 1/2, 1, 3/2 or 2: with signs alone, two equal values would cancel in
-   all rows once in 2^rows. */
-CG_INLINE_ float cg_group_weight_(cg_key_ key, unsigned offset) {
-    return (cg_line_bit_(key, offset, 1) ? 1.0f : 0.5f) + (cg_line_bit_(key, offset, 2) ? 1.0f : 0.0f);
-}
-CG_INLINE_ float cg_xor_sign_(float v, uint32_t sign) { return cg_as_float_(cg_as_bits_(v) ^ sign); }
-
 /* Groups of a level: 256^level coordinates each. Those of level 1 are the lines, of level 2 lines of lines, ... */
 static size_t cg_group_count_(const cg_sketch *s, int level) {
     size_t many = s->desc.n;

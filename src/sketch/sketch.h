@@ -53,8 +53,8 @@ CG_NOINLINE_ void cg_sketch_add_slice_(cg_sketch *s, const float *x, float weigh
     const size_t lines = cg_sketch_lines_(s), row_slots = cg_row_slots_(s), slots = row_slots * (size_t)s->desc.rows;
     const size_t from = slots / (size_t)threads * (size_t)thread,
                  to = thread + 1 < threads ? slots / (size_t)threads * (size_t)(thread + 1) : slots;
-    const int first = (int)(from / row_slots), end = (int)((to + row_slots - 1) / row_slots),
-              avx2 = cg_sketch_use_avx2_();
+    const int first = (int)(from / row_slots), end = (int)((to + row_slots - 1) / row_slots);
+    const cg_kernels_ *kernels = cg_kernels_now_();
     uint64_t key[CG_SKETCH_MAX_ROWS_];
     cg_line_target_ next[CG_SKETCH_MAX_ROWS_], p[CG_SKETCH_MAX_ROWS_];
     cg_fenv_ env = cg_fenv_enter_();
@@ -73,7 +73,7 @@ CG_NOINLINE_ void cg_sketch_add_slice_(cg_sketch *s, const float *x, float weigh
                 p[hits].prefetch = next[r].cells;
             hits += in_slice;
         }
-        cg_line_add_(p, hits, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight, avx2);
+        kernels->line_add(p, hits, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight);
     }
     cg_fenv_leave_(env);
 }
@@ -89,14 +89,14 @@ static void cg_group_add_(cg_sketch *s, int row, uint64_t line, float sum) {
 /* One thread's share of an addition to groups: some of the rows. */
 CG_NOINLINE_ void cg_sketch_add_groups_(cg_sketch *s, const float *x, float weight, int thread, int threads) {
     const size_t lines = cg_sketch_lines_(s);
-    const int from = s->desc.rows * thread / threads, to = s->desc.rows * (thread + 1) / threads,
-              avx2 = cg_sketch_use_avx2_();
+    const int from = s->desc.rows * thread / threads, to = s->desc.rows * (thread + 1) / threads;
+    const cg_kernels_ *kernels = cg_kernels_now_();
     cg_fenv_ env = cg_fenv_enter_();
     for (size_t line = 0; line < lines && from < to; line++)
         for (int r = from; r < to; r++) {
             const cg_line_target_ p = cg_line_target_of_(s, r, cg_line_hash_(cg_row_key_(s, r), line));
             cg_group_add_(s, r, line,
-                cg_line_project_(&p, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight, avx2));
+                kernels->line_project(&p, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight));
         }
     cg_fenv_leave_(env);
 }

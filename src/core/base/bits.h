@@ -13,12 +13,17 @@
 #if CG_NEON_
 #  include <arm_neon.h>
 #endif
+#if CG_WASM_
+#  include <wasm_simd128.h>
+#endif
 
 #define CG_CHUNK_ 2048u        /* values that are worked on while they stay in L1 */
 #define CG_BLOCK_ 65536u       /* values per block: the granularity of random keys, of summation order and of threads */
 #define CG_ROTATE_BLOCK_ 1024u /* values that are rotated together */
 #define CG_DCT_BLOCK_ 64u      /* values of one DCT */
-#define CG_WAVE_ 64u           /* blocks whose partial results are held at once */
+#define CG_SKETCH_LINE_ 256u   /* values that a sketch hashes together */
+#define CG_SKETCH_MAX_ROWS_ 15
+#define CG_WAVE_ 64u             /* blocks whose partial results are held at once */
 #define CG_INF_BITS_ 0x7f800000u /* magnitude bits of Inf; those of a NaN are larger */
 #define CG_ABS_MASK_ 0x7fffffffu
 #define CG_SIGN_BIT_ 0x80000000u
@@ -65,6 +70,9 @@ CG_INLINE_ float cg_as_float_(uint32_t u) {
     memcpy(&f, &u, 4);
     return f;
 }
+
+/* v with its sign flipped if sign is CG_SIGN_BIT_, not if it is 0. */
+CG_INLINE_ float cg_xor_sign_(float v, uint32_t sign) { return cg_as_float_(cg_as_bits_(v) ^ sign); }
 
 /* Value i of an array of floats of the machine's byte order, which may lie at any address: the caller's vectors are
    never accessed as float lvalues. */

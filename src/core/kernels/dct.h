@@ -1,7 +1,7 @@
 /* dct: the kernel of the DCT of 64 values
 
    Offers   dct
-   Needs    base, table
+   Needs    base, table, the vector layer
    Touches  nothing but its arguments
    A fold (sums and differences of x[i] and x[2n-1-i]) turns a DCT-II of 2n values into a DCT-II and a DCT-IV of n.
    Givens rotations of pairs by the angles (2i+1)pi/(4N) turn a DCT-IV of N values into two DCT-II of N/2. After three
@@ -217,189 +217,131 @@ static void cg_dct_scalar_(float *v, int inverse) {
     else cg_dct_merge_(y, x);
     memcpy(v, x, sizeof x);
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_reverse_avx2_(__m256 x) {
-    return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
-}
-/* values 1..7 of x, then value 0 of next */
-CG_AVX2_INLINE_ __m256 cg_next_lane_avx2_(__m256 x, __m256 next) {
-    return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, next, 1), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0));
-}
-/* value 7 of last, then values 0..6 of x */
-CG_AVX2_INLINE_ __m256 cg_prev_lane_avx2_(__m256 x, __m256 last) {
-    return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, last, 128), _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
-}
+#if CG_VECTOR_
 /* As the scalar functions of the same names, for eight pairs; b holds the second values in reverse order. */
-CG_AVX2_INLINE_ void cg_dct_fold8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {
-    b = cg_reverse_avx2_(b);
-    *even = _mm256_add_ps(a, b);
-    *odd = _mm256_sub_ps(a, b);
+CG_VECTOR_FN_ void cg_dct_fold8_(cg_vf_ a, cg_vf_ b, cg_vf_ *even, cg_vf_ *odd) {
+    b = cg_vf_reverse_(b);
+    *even = cg_vf_add_(a, b);
+    *odd = cg_vf_sub_(a, b);
 }
-CG_AVX2_INLINE_ void cg_dct_unfold8_avx2_(__m256 even, __m256 odd, __m256 *a, __m256 *b) {
-    *a = _mm256_add_ps(even, odd);
-    *b = cg_reverse_avx2_(_mm256_sub_ps(even, odd));
+CG_VECTOR_FN_ void cg_dct_unfold8_(cg_vf_ even, cg_vf_ odd, cg_vf_ *a, cg_vf_ *b) {
+    *a = cg_vf_add_(even, odd);
+    *b = cg_vf_reverse_(cg_vf_sub_(even, odd));
 }
-CG_AVX2_INLINE_ void cg_dct_givens8_avx2_(__m256 a, __m256 b, size_t angle, __m256 *p, __m256 *q) {
-    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + angle), s = _mm256_loadu_ps(cg_dct_sin_ + angle);
-    b = cg_reverse_avx2_(b);
-    *p = _mm256_add_ps(cg_mul8_avx2_(a, c), cg_mul8_avx2_(b, s));
-    *q = _mm256_xor_ps(
-        _mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
+CG_VECTOR_FN_ cg_vf_ cg_negate_odd8_(cg_vf_ x) {
+    static const uint32_t odd[8] = { 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_ };
+    return cg_vf_of_(cg_vu_xor_(cg_vu_of_(x), cg_vu_load_(odd)));
 }
-CG_AVX2_INLINE_ void cg_dct_givens_inv8_avx2_(__m256 p, __m256 q, size_t angle, __m256 *a, __m256 *b) {
-    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + angle), s = _mm256_loadu_ps(cg_dct_sin_ + angle);
-    q = _mm256_xor_ps(q, cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
-    *a = _mm256_sub_ps(cg_mul8_avx2_(p, c), cg_mul8_avx2_(q, s));
-    *b = cg_reverse_avx2_(_mm256_add_ps(cg_mul8_avx2_(p, s), cg_mul8_avx2_(q, c)));
+CG_VECTOR_FN_ void cg_dct_givens8_(cg_vf_ a, cg_vf_ b, size_t angle, cg_vf_ *p, cg_vf_ *q) {
+    const cg_vf_ c = cg_vf_load_(cg_dct_cos_, angle), s = cg_vf_load_(cg_dct_sin_, angle);
+    b = cg_vf_reverse_(b);
+    *p = cg_vf_add_(cg_vf_mul_(a, c), cg_vf_mul_(b, s));
+    *q = cg_negate_odd8_(cg_vf_sub_(cg_vf_mul_(b, c), cg_vf_mul_(a, s)));
+}
+CG_VECTOR_FN_ void cg_dct_givens_inv8_(cg_vf_ p, cg_vf_ q, size_t angle, cg_vf_ *a, cg_vf_ *b) {
+    const cg_vf_ c = cg_vf_load_(cg_dct_cos_, angle), s = cg_vf_load_(cg_dct_sin_, angle);
+    q = cg_negate_odd8_(q);
+    *a = cg_vf_sub_(cg_vf_mul_(p, c), cg_vf_mul_(q, s));
+    *b = cg_vf_reverse_(cg_vf_add_(cg_vf_mul_(p, s), cg_vf_mul_(q, c)));
 }
 /* value 0 times sqrt(2) */
-CG_AVX2_INLINE_ __m256 cg_sqrt2_first_avx2_(__m256 x) {
-    return cg_mul8_avx2_(x, _mm256_setr_ps(1.41421354f, 1, 1, 1, 1, 1, 1, 1));
-}
-CG_AVX2_INLINE_ void cg_interleave8_avx2_(__m256 a, __m256 b, __m256 *x, __m256 *y) {
-    const __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
-    *x = _mm256_permute2f128_ps(low, high, 0x20);
-    *y = _mm256_permute2f128_ps(low, high, 0x31);
-}
-CG_AVX2_INLINE_ __m256 cg_swap_middle64_avx2_(__m256 x) {
-    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8));
-}
-CG_AVX2_INLINE_ void cg_deinterleave8_avx2_(__m256 x, __m256 y, __m256 *a, __m256 *b) {
-    *a = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0x88));
-    *b = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
-}
-/* t[8] times m[8][8] */
-CG_AVX2_INLINE_ __m256 cg_dct_matvec8_avx2_(const float *m, const float *t) {
-    __m256 s = cg_mul8_avx2_(_mm256_loadu_ps(m), _mm256_broadcast_ss(t));
-    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 8), _mm256_broadcast_ss(t + 1)));
-    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 16), _mm256_broadcast_ss(t + 2)));
-    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 24), _mm256_broadcast_ss(t + 3)));
-    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 32), _mm256_broadcast_ss(t + 4)));
-    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 40), _mm256_broadcast_ss(t + 5)));
-    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 48), _mm256_broadcast_ss(t + 6)));
-    return _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 56), _mm256_broadcast_ss(t + 7)));
+CG_VECTOR_FN_ cg_vf_ cg_sqrt2_first_(cg_vf_ x) {
+    return cg_vf_mul_(x, cg_vf_make_(1.41421354f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f));
 }
 /* The eight matrix products. Inputs go through memory: a load broadcasts a single value for free. */
-CG_AVX2_INLINE_ void cg_dct_matvecs_avx2_(__m256 *x, int inverse) {
-    const float *dct2_or_3 = inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
+CG_VECTOR_FN_ void cg_dct_matvecs_(cg_vf_ *x, int inverse) {
     float t[64];
-    _mm256_storeu_ps(t, x[0]);
-    _mm256_storeu_ps(t + 8, x[1]);
-    _mm256_storeu_ps(t + 16, x[2]);
-    _mm256_storeu_ps(t + 24, x[3]);
-    _mm256_storeu_ps(t + 32, x[4]);
-    _mm256_storeu_ps(t + 40, x[5]);
-    _mm256_storeu_ps(t + 48, x[6]);
-    _mm256_storeu_ps(t + 56, x[7]);
-    x[0] = cg_dct_matvec8_avx2_(dct2_or_3, t);
-    x[1] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 8);
-    x[2] = cg_dct_matvec8_avx2_(dct2_or_3, t + 16);
-    x[3] = cg_dct_matvec8_avx2_(dct2_or_3, t + 24);
-    x[4] = cg_dct_matvec8_avx2_(dct2_or_3, t + 32);
-    x[5] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 40);
-    x[6] = cg_dct_matvec8_avx2_(dct2_or_3, t + 48);
-    x[7] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 56);
-}
-CG_TARGET_AVX2_ static void cg_dct_forward_avx2_(float *v) {
-    const __m256 none = _mm256_setzero_ps();
-    __m256 x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
-    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 0), cg_load8_ps_avx2_(v, 56), &u0, &w0);
-    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 8), cg_load8_ps_avx2_(v, 48), &u1, &w1);
-    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 16), cg_load8_ps_avx2_(v, 40), &u2, &w2);
-    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 24), cg_load8_ps_avx2_(v, 32), &u3, &w3);
-    cg_dct_fold8_avx2_(u0, u3, &e0, &o0);
-    cg_dct_fold8_avx2_(u1, u2, &e1, &o1);
-    cg_dct_fold8_avx2_(e0, e1, x, x + 1);
-    cg_dct_givens8_avx2_(o0, o1, 16, x + 2, x + 3);
-    cg_dct_givens8_avx2_(w0, w3, 0, &p0, &q0);
-    cg_dct_givens8_avx2_(w1, w2, 8, &p1, &q1);
-    cg_dct_fold8_avx2_(p0, p1, x + 4, x + 5);
-    cg_dct_fold8_avx2_(q0, q1, x + 6, x + 7);
-    cg_dct_matvecs_avx2_(x, 0);
-    p0 = cg_sqrt2_first_avx2_(x[2]);
-    q0 = cg_sqrt2_first_avx2_(x[3]);
-    e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_next_lane_avx2_(q0, none)));
-    o0 = _mm256_sub_ps(cg_next_lane_avx2_(p0, none), cg_reverse_avx2_(q0));
-    cg_interleave8_avx2_(e0, o0, &e0, &e1);     /* 2, 6, 10, ... */
-    cg_interleave8_avx2_(x[0], x[1], &o0, &o1); /* 0, 4, 8, ... */
-    cg_interleave8_avx2_(o0, e0, &u0, &u1);
-    cg_interleave8_avx2_(o1, e1, &u2, &u3);
-    cg_interleave8_avx2_(x[4], x[5], &p0, &p1);
-    cg_interleave8_avx2_(x[6], x[7], &q0, &q1);
-    p0 = cg_sqrt2_first_avx2_(p0);
-    q0 = cg_sqrt2_first_avx2_(q0);
-    e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_next_lane_avx2_(q1, none)));
-    e1 = _mm256_add_ps(p1, cg_reverse_avx2_(cg_next_lane_avx2_(q0, q1)));
-    o0 = _mm256_sub_ps(cg_next_lane_avx2_(p0, p1), cg_reverse_avx2_(q1));
-    o1 = _mm256_sub_ps(cg_next_lane_avx2_(p1, none), cg_reverse_avx2_(q0));
-    cg_interleave8_avx2_(e0, o0, &w0, &w1);
-    cg_interleave8_avx2_(e1, o1, &w2, &w3);
-    cg_interleave8_avx2_(u0, w0, x, x + 1);
-    cg_interleave8_avx2_(u1, w1, x + 2, x + 3);
-    cg_interleave8_avx2_(u2, w2, x + 4, x + 5);
-    cg_interleave8_avx2_(u3, w3, x + 6, x + 7);
-    for (size_t i = 0; i < 8; i++) cg_store8_avx2_(v, 8 * i, x[i]);
-}
-CG_TARGET_AVX2_ static void cg_dct_inverse_avx2_(float *v) {
-    const __m256 none = _mm256_setzero_ps();
-    __m256 x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
-    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 0), cg_load8_ps_avx2_(v, 8), &u0, &w0);
-    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 16), cg_load8_ps_avx2_(v, 24), &u1, &w1);
-    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 32), cg_load8_ps_avx2_(v, 40), &u2, &w2);
-    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 48), cg_load8_ps_avx2_(v, 56), &u3, &w3);
-    cg_deinterleave8_avx2_(w0, w1, &e0, &o0);
-    cg_deinterleave8_avx2_(w2, w3, &e1, &o1);
-    p0 = cg_sqrt2_first_avx2_(_mm256_add_ps(e0, cg_prev_lane_avx2_(o0, none)));
-    p1 = _mm256_add_ps(e1, cg_prev_lane_avx2_(o1, o0));
-    q1 = cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e0, e1), o0));
-    q0 = cg_sqrt2_first_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e1, none), o1)));
-    cg_deinterleave8_avx2_(p0, p1, x + 4, x + 5);
-    cg_deinterleave8_avx2_(q0, q1, x + 6, x + 7);
-    cg_deinterleave8_avx2_(u0, u1, &p0, &q0);
-    cg_deinterleave8_avx2_(u2, u3, &p1, &q1);
-    cg_deinterleave8_avx2_(p0, p1, x, x + 1);
-    cg_deinterleave8_avx2_(q0, q1, &e0, &o0);
-    x[2] = cg_sqrt2_first_avx2_(_mm256_add_ps(e0, cg_prev_lane_avx2_(o0, none)));
-    x[3] = cg_sqrt2_first_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e0, none), o0)));
-    cg_dct_matvecs_avx2_(x, 1);
-    cg_dct_unfold8_avx2_(x[4], x[5], &p0, &p1);
-    cg_dct_unfold8_avx2_(x[6], x[7], &q0, &q1);
-    cg_dct_givens_inv8_avx2_(p0, q0, 0, &w0, &w3);
-    cg_dct_givens_inv8_avx2_(p1, q1, 8, &w1, &w2);
-    cg_dct_unfold8_avx2_(x[0], x[1], &e0, &e1);
-    cg_dct_givens_inv8_avx2_(x[2], x[3], 16, &o0, &o1);
-    cg_dct_unfold8_avx2_(e0, o0, &u0, &u3);
-    cg_dct_unfold8_avx2_(e1, o1, &u1, &u2);
-    cg_dct_unfold8_avx2_(u0, w0, x, x + 7);
-    cg_dct_unfold8_avx2_(u1, w1, x + 1, x + 6);
-    cg_dct_unfold8_avx2_(u2, w2, x + 2, x + 5);
-    cg_dct_unfold8_avx2_(u3, w3, x + 3, x + 4);
-    for (size_t i = 0; i < 8; i++) cg_store8_avx2_(v, 8 * i, x[i]);
-}
-CG_TARGET_AVX2_ static void cg_dct_avx2_(float *v, int inverse) {
-    if (inverse) cg_dct_inverse_avx2_(v);
-    else cg_dct_forward_avx2_(v);
-}
-#endif
-#if CG_NEON_
-static void cg_dct_neon_(float *v, int inverse) { /* only the products are vectors: the rest is small beside them */
-    float x[64], t[64], y[64];
-    memcpy(x, v, sizeof x);
-    if (inverse) cg_idct_split_(x, t);
-    else cg_dct_split_(x, t);
+    CG_UNROLL_
+    for (size_t g = 0; g < 8; g++) cg_vf_store_(t, 8 * g, x[g]);
+    CG_UNROLL_
     for (size_t g = 0; g < 8; g++) {
         const float *m = cg_dct_matrix_of_(g, inverse);
-        float32x4_t a = cg_times_neon_(vld1q_f32(m), vdupq_n_f32(t[8 * g])),
-                    b = cg_times_neon_(vld1q_f32(m + 4), vdupq_n_f32(t[8 * g]));
-        for (size_t i = 1; i < 8; i++) {
-            a = a + cg_times_neon_(vld1q_f32(m + 8 * i), vdupq_n_f32(t[8 * g + i]));
-            b = b + cg_times_neon_(vld1q_f32(m + 8 * i + 4), vdupq_n_f32(t[8 * g + i]));
-        }
-        vst1q_f32(y + 8 * g, a);
-        vst1q_f32(y + 8 * g + 4, b);
+        cg_vf_ s = cg_vf_mul_(cg_vf_load_(m, 0), cg_vf_set_(t[8 * g]));
+        CG_UNROLL_
+        for (size_t i = 1; i < 8; i++) s = cg_vf_add_(s, cg_vf_mul_(cg_vf_load_(m, 8 * i), cg_vf_set_(t[8 * g + i])));
+        x[g] = s;
     }
-    if (inverse) cg_idct_merge_(y, x);
-    else cg_dct_merge_(y, x);
-    memcpy(v, x, sizeof x);
+}
+CG_VECTOR_FN_ void cg_dct_forward_(float *v) {
+    const cg_vf_ none = cg_vf_set_(0.0f);
+    cg_vf_ x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
+    cg_dct_fold8_(cg_vf_load_(v, 0), cg_vf_load_(v, 56), &u0, &w0);
+    cg_dct_fold8_(cg_vf_load_(v, 8), cg_vf_load_(v, 48), &u1, &w1);
+    cg_dct_fold8_(cg_vf_load_(v, 16), cg_vf_load_(v, 40), &u2, &w2);
+    cg_dct_fold8_(cg_vf_load_(v, 24), cg_vf_load_(v, 32), &u3, &w3);
+    cg_dct_fold8_(u0, u3, &e0, &o0);
+    cg_dct_fold8_(u1, u2, &e1, &o1);
+    cg_dct_fold8_(e0, e1, x, x + 1);
+    cg_dct_givens8_(o0, o1, 16, x + 2, x + 3);
+    cg_dct_givens8_(w0, w3, 0, &p0, &q0);
+    cg_dct_givens8_(w1, w2, 8, &p1, &q1);
+    cg_dct_fold8_(p0, p1, x + 4, x + 5);
+    cg_dct_fold8_(q0, q1, x + 6, x + 7);
+    cg_dct_matvecs_(x, 0);
+    p0 = cg_sqrt2_first_(x[2]);
+    q0 = cg_sqrt2_first_(x[3]);
+    e0 = cg_vf_add_(p0, cg_vf_reverse_(cg_vf_next_(q0, none)));
+    o0 = cg_vf_sub_(cg_vf_next_(p0, none), cg_vf_reverse_(q0));
+    cg_vf_interleave_(e0, o0, &e0, &e1);     /* 2, 6, 10, ... */
+    cg_vf_interleave_(x[0], x[1], &o0, &o1); /* 0, 4, 8, ... */
+    cg_vf_interleave_(o0, e0, &u0, &u1);
+    cg_vf_interleave_(o1, e1, &u2, &u3);
+    cg_vf_interleave_(x[4], x[5], &p0, &p1);
+    cg_vf_interleave_(x[6], x[7], &q0, &q1);
+    p0 = cg_sqrt2_first_(p0);
+    q0 = cg_sqrt2_first_(q0);
+    e0 = cg_vf_add_(p0, cg_vf_reverse_(cg_vf_next_(q1, none)));
+    e1 = cg_vf_add_(p1, cg_vf_reverse_(cg_vf_next_(q0, q1)));
+    o0 = cg_vf_sub_(cg_vf_next_(p0, p1), cg_vf_reverse_(q1));
+    o1 = cg_vf_sub_(cg_vf_next_(p1, none), cg_vf_reverse_(q0));
+    cg_vf_interleave_(e0, o0, &w0, &w1);
+    cg_vf_interleave_(e1, o1, &w2, &w3);
+    cg_vf_interleave_(u0, w0, x, x + 1);
+    cg_vf_interleave_(u1, w1, x + 2, x + 3);
+    cg_vf_interleave_(u2, w2, x + 4, x + 5);
+    cg_vf_interleave_(u3, w3, x + 6, x + 7);
+    CG_UNROLL_
+    for (size_t i = 0; i < 8; i++) cg_vf_store_(v, 8 * i, x[i]);
+}
+CG_VECTOR_FN_ void cg_dct_inverse_(float *v) {
+    const cg_vf_ none = cg_vf_set_(0.0f);
+    cg_vf_ x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
+    cg_vf_deinterleave_(cg_vf_load_(v, 0), cg_vf_load_(v, 8), &u0, &w0);
+    cg_vf_deinterleave_(cg_vf_load_(v, 16), cg_vf_load_(v, 24), &u1, &w1);
+    cg_vf_deinterleave_(cg_vf_load_(v, 32), cg_vf_load_(v, 40), &u2, &w2);
+    cg_vf_deinterleave_(cg_vf_load_(v, 48), cg_vf_load_(v, 56), &u3, &w3);
+    cg_vf_deinterleave_(w0, w1, &e0, &o0);
+    cg_vf_deinterleave_(w2, w3, &e1, &o1);
+    p0 = cg_sqrt2_first_(cg_vf_add_(e0, cg_vf_prev_(o0, none)));
+    p1 = cg_vf_add_(e1, cg_vf_prev_(o1, o0));
+    q1 = cg_vf_reverse_(cg_vf_sub_(cg_vf_next_(e0, e1), o0));
+    q0 = cg_sqrt2_first_(cg_vf_reverse_(cg_vf_sub_(cg_vf_next_(e1, none), o1)));
+    cg_vf_deinterleave_(p0, p1, x + 4, x + 5);
+    cg_vf_deinterleave_(q0, q1, x + 6, x + 7);
+    cg_vf_deinterleave_(u0, u1, &p0, &q0);
+    cg_vf_deinterleave_(u2, u3, &p1, &q1);
+    cg_vf_deinterleave_(p0, p1, x, x + 1);
+    cg_vf_deinterleave_(q0, q1, &e0, &o0);
+    x[2] = cg_sqrt2_first_(cg_vf_add_(e0, cg_vf_prev_(o0, none)));
+    x[3] = cg_sqrt2_first_(cg_vf_reverse_(cg_vf_sub_(cg_vf_next_(e0, none), o0)));
+    cg_dct_matvecs_(x, 1);
+    cg_dct_unfold8_(x[4], x[5], &p0, &p1);
+    cg_dct_unfold8_(x[6], x[7], &q0, &q1);
+    cg_dct_givens_inv8_(p0, q0, 0, &w0, &w3);
+    cg_dct_givens_inv8_(p1, q1, 8, &w1, &w2);
+    cg_dct_unfold8_(x[0], x[1], &e0, &e1);
+    cg_dct_givens_inv8_(x[2], x[3], 16, &o0, &o1);
+    cg_dct_unfold8_(e0, o0, &u0, &u3);
+    cg_dct_unfold8_(e1, o1, &u1, &u2);
+    cg_dct_unfold8_(u0, w0, x, x + 7);
+    cg_dct_unfold8_(u1, w1, x + 1, x + 6);
+    cg_dct_unfold8_(u2, w2, x + 2, x + 5);
+    cg_dct_unfold8_(u3, w3, x + 3, x + 4);
+    CG_UNROLL_
+    for (size_t i = 0; i < 8; i++) cg_vf_store_(v, 8 * i, x[i]);
+}
+CG_VECTOR_FN_ void cg_dct_simd_(float *v, int inverse) {
+    if (inverse) cg_dct_inverse_(v);
+    else cg_dct_forward_(v);
 }
 #endif

@@ -8,14 +8,39 @@
 /* The list that makes the members makes their values too: C++11 has no designated initialisers, but the order cannot
    get out of step. */
 #define CG_KERNEL_SCALAR_(result, name, parameters, arguments) cg_##name##_scalar_,
-#define CG_KERNEL_AVX2_(result, name, parameters, arguments) cg_##name##_avx2_,
-#define CG_KERNEL_NEON_(result, name, parameters, arguments) cg_##name##_neon_,
 static const cg_kernels_ cg_kernels_scalar_ = { CG_ISA_SCALAR, CG_KERNEL_LIST_(CG_KERNEL_SCALAR_) };
+
+/* A vector kernel is inlined into a function of each ISA, and compiled for that. */
+#define CG_BODY_void_(call) call, cg_vector_end_()
+#define CG_BODY_uint32_t_(call) \
+  const uint32_t result = call; \
+  cg_vector_end_();             \
+  return result
+#define CG_BODY_int_(call) \
+  const int result = call; \
+  cg_vector_end_();        \
+  return result
+#define CG_BODY_float_(call) \
+  const float result = call; \
+  cg_vector_end_();          \
+  return result
+#define CG_BODY_size_t_(call) \
+  const size_t result = call; \
+  cg_vector_end_();           \
+  return result
 #if CG_AVX2_
-static const cg_kernels_ cg_kernels_avx2_ = { CG_ISA_AVX2, CG_KERNEL_LIST_(CG_KERNEL_AVX2_) };
+#  define CG_KERNEL_AVX2_(result, name, parameters, arguments) \
+    CG_TARGET_AVX2_ static result cg_##name##_avx2_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
+#  define CG_KERNEL_OF_AVX2_(result, name, parameters, arguments) cg_##name##_avx2_,
+CG_KERNEL_LIST_(CG_KERNEL_AVX2_)
+static const cg_kernels_ cg_kernels_avx2_ = { CG_ISA_AVX2, CG_KERNEL_LIST_(CG_KERNEL_OF_AVX2_) };
 #endif
 #if CG_NEON_
-static const cg_kernels_ cg_kernels_neon_ = { CG_ISA_NEON, CG_KERNEL_LIST_(CG_KERNEL_NEON_) };
+#  define CG_KERNEL_NEON_(result, name, parameters, arguments) \
+    static result cg_##name##_neon_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
+#  define CG_KERNEL_OF_NEON_(result, name, parameters, arguments) cg_##name##_neon_,
+CG_KERNEL_LIST_(CG_KERNEL_NEON_)
+static const cg_kernels_ cg_kernels_neon_ = { CG_ISA_NEON, CG_KERNEL_LIST_(CG_KERNEL_OF_NEON_) };
 #endif
 
 /* A cg_isa, 0 (CG_ISA_AUTO) until it is known. Threads that find it 0 all write the same; only cg_isa_force writes

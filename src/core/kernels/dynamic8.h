@@ -1,7 +1,7 @@
 /* dynamic8: kernels of the 8-bit dynamic tree format, and of Strom's fixed threshold
 
    Offers   dynamic8_encode, dynamic8_decode, strom_encode; cg_dynamic8_limits_
-   Needs    base, table
+   Needs    base, table, the vector layer
    Touches  nothing but its arguments
    Dettmers' tree: a sign, then 7 bits that are z zeros, a 1 and 6-z bits f, for 10^-z*(0.1 + 0.9*(f + 0.5)/2^(6-z));
    no 1 at all is 0. So far it is the positive half of bitsandbytes' map, which has 1.0 in addition, on that side
@@ -55,85 +55,44 @@ static void cg_dynamic8_encode_scalar_(const float *v, size_t n, float inv_scale
 /* As a function of t the code is close to seven straight lines, one per decade, each the lowest of them in its decade.
    These lines, drawn 0.6 too low and rounded down, give the code or one less (with 0.2 to spare, so that rounding does
    no harm); a comparison with one limit decides. */
-#if CG_AVX2_ || CG_NEON_
+#if CG_VECTOR_
 static const float cg_dynamic8_slope_[8] = { 1111111.11f, 222222.222f, 44444.4444f, 8888.88889f, 1777.77778f,
     355.555556f, 71.1111111f, 0.0f };
 static const float cg_dynamic8_intercept_[8] = { .288888889f, 1.17777778f, 2.95555556f, 6.51111111f, 13.6222222f,
     27.8444444f, 56.2888889f, 0.0f };
-#endif
-#if CG_AVX2_
-/* Eight loads: no slower than a gather instruction, and faster where microcode slows those down. */
-CG_AVX2_INLINE_ __m256 cg_lookup8_avx2_(const float *table, const uint32_t *at) {
-    return _mm256_setr_ps(
-        table[at[0]], table[at[1]], table[at[2]], table[at[3]], table[at[4]], table[at[5]], table[at[6]], table[at[7]]);
-}
 /* -1 where u, as the bits of a float that is not negative, is above limit */
-CG_AVX2_INLINE_ __m256i cg_above_avx2_(__m256i u, float limit) {
-    return _mm256_cmpgt_epi32(u, _mm256_castps_si256(_mm256_set1_ps(limit)));
-}
-CG_AVX2_INLINE_ __m256i cg_dynamic8_encode8_avx2_(__m256i v, __m256 inv, __m256 slope, __m256 intercept) {
-    __m256i u = _mm256_min_epu32(
-        cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), _mm256_set1_epi32(0x3f800000));
-    __m256i a = _mm256_add_epi32(cg_above_avx2_(u, 1e-1f), cg_above_avx2_(u, 1e-2f));
-    __m256i b = _mm256_add_epi32(cg_above_avx2_(u, 1e-3f), cg_above_avx2_(u, 1e-4f));
-    __m256i decade = _mm256_abs_epi32(
-        _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(cg_above_avx2_(u, 1e-5f), cg_above_avx2_(u, 1e-6f))));
-    __m256 t = _mm256_castsi256_ps(u), x = cg_mul8_avx2_(t, _mm256_permutevar8x32_ps(slope, decade));
-    __m256i code = _mm256_cvttps_epi32(_mm256_add_ps(x, _mm256_permutevar8x32_ps(intercept, decade)));
+CG_VECTOR_FN_ cg_vu_ cg_above8_(cg_vu_ u, float limit) { return cg_vu_gt_(u, cg_vu_set_(cg_as_bits_(limit))); }
+CG_VECTOR_FN_ cg_vu_ cg_dynamic8_encode8_(cg_vu_ v, cg_vf_ inv, cg_vf_ slope, cg_vf_ intercept) {
+    const float *limit = cg_dynamic8_limits_;
+    const cg_vu_ u = cg_vu_min_(cg_vu_abs_(cg_vu_of_(cg_vf_mul_(cg_vf_of_(v), inv))), cg_vu_set_(0x3f800000u));
+    const cg_vu_ a = cg_vu_add_(cg_above8_(u, 1e-1f), cg_above8_(u, 1e-2f)),
+                 b = cg_vu_add_(cg_above8_(u, 1e-3f), cg_above8_(u, 1e-4f)),
+                 c = cg_vu_add_(cg_above8_(u, 1e-5f), cg_above8_(u, 1e-6f));
+    const cg_vu_ decade = cg_vu_sub_(cg_vu_set_(0), cg_vu_add_(cg_vu_add_(a, b), c));
+    const cg_vf_ t = cg_vf_of_(u), x = cg_vf_mul_(t, cg_vf_lookup8_(slope, decade));
+    const cg_vu_ code = cg_vu_trunc_(cg_vf_add_(x, cg_vf_lookup8_(intercept, decade)));
     uint32_t at[8];
-    cg_store_avx2_(at, code);
-    return _mm256_sub_epi32(
-        code, _mm256_castps_si256(_mm256_cmp_ps(t, cg_lookup8_avx2_(cg_dynamic8_limits_, at), _CMP_GT_OQ)));
+    cg_vu_store_(at, code);
+    /* eight loads: no slower than a gather instruction, and faster where microcode slows those down */
+    return cg_vu_sub_(code,
+        cg_vf_gt_(t,
+            cg_vf_make_(limit[at[0]], limit[at[1]], limit[at[2]], limit[at[3]], limit[at[4]], limit[at[5]],
+                limit[at[6]], limit[at[7]])));
 }
-CG_TARGET_AVX2_ static void cg_dynamic8_encode_avx2_(const float *v, size_t n, float inv_scale, uint8_t *symbols) {
-    const __m256 inv = _mm256_set1_ps(inv_scale), slope = _mm256_loadu_ps(cg_dynamic8_slope_),
-                 intercept = _mm256_loadu_ps(cg_dynamic8_intercept_);
+CG_VECTOR_FN_ void cg_dynamic8_encode_simd_(const float *v, size_t n, float inv_scale, uint8_t *symbols) {
+    const cg_vf_ inv = cg_vf_set_(inv_scale), slope = cg_vf_load_(cg_dynamic8_slope_, 0),
+                 intercept = cg_vf_load_(cg_dynamic8_intercept_, 0);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
-                d = cg_load8_avx2_(v, i + 24);
-        __m256i code = cg_narrow_avx2_(cg_dynamic8_encode8_avx2_(a, inv, slope, intercept),
-            cg_dynamic8_encode8_avx2_(b, inv, slope, intercept), cg_dynamic8_encode8_avx2_(c, inv, slope, intercept),
-            cg_dynamic8_encode8_avx2_(d, inv, slope, intercept));
-        __m256i sign = _mm256_andnot_si256(
-            _mm256_cmpeq_epi8(code, _mm256_setzero_si256()), cg_sign_bytes_avx2_(a, b, c, d));
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(code, sign)));
+        const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8), c = cg_vu_floats_(v, i + 16),
+                     d = cg_vu_floats_(v, i + 24);
+        const cg_vu_ code = cg_vb_narrow_(cg_dynamic8_encode8_(a, inv, slope, intercept),
+            cg_dynamic8_encode8_(b, inv, slope, intercept), cg_dynamic8_encode8_(c, inv, slope, intercept),
+            cg_dynamic8_encode8_(d, inv, slope, intercept));
+        cg_prefetch32_(v, i, CG_CHUNK_);
+        cg_vb_put_(symbols + i, cg_vu_or_(code, cg_vu_andnot_(cg_vb_is_zero_(code), cg_vb_narrow_tops_(a, b, c, d))));
     }
-    _mm256_zeroupper();
     if (i < n) cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, symbols + i);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ uint32x4_t cg_dynamic8_encode4_neon_(uint32x4_t v, float32x4_t inv) {
-    uint32x4_t u = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))),
-                   vdupq_n_u32(0x3f800000u)),
-               code;
-    float32x4_t t = cg_as_float_neon_(u),
-                x = cg_times_neon_(t, vdupq_n_f32(cg_dynamic8_slope_[6])) + vdupq_n_f32(cg_dynamic8_intercept_[6]),
-                limit = x;
-    for (int j = 0; j < 6; j++)
-        x = vminq_f32(
-            x, cg_times_neon_(t, vdupq_n_f32(cg_dynamic8_slope_[j])) + vdupq_n_f32(cg_dynamic8_intercept_[j]));
-    code = vcvtq_u32_f32(x);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 0)], limit, 0);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 1)], limit, 1);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 2)], limit, 2);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 3)], limit, 3);
-    return vsubq_u32(code, vcgtq_f32(t, limit));
-}
-static void cg_dynamic8_encode_neon_(const float *v, size_t n, float inv_scale, uint8_t *symbols) {
-    const float32x4_t inv = vdupq_n_f32(inv_scale);
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
-                   d = cg_load4_neon_(v, i + 12);
-        uint8x16_t code = cg_narrow_neon_(cg_dynamic8_encode4_neon_(a, inv), cg_dynamic8_encode4_neon_(b, inv),
-            cg_dynamic8_encode4_neon_(c, inv), cg_dynamic8_encode4_neon_(d, inv));
-        vst1q_u8(symbols + i, vorrq_u8(code, vandq_u8(cg_sign_bytes_neon_(a, b, c, d), vtstq_u8(code, code))));
-    }
-    cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, symbols + i);
 }
 #endif
 
@@ -145,40 +104,21 @@ static void cg_dynamic8_decode_scalar_(const uint8_t *symbols, size_t n, float s
         cg_store_(out, i, cg_times_(symbols[i] > 0x80 ? -f : f, scale));
     }
 }
-#if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_dynamic8_decode_avx2_(
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_dynamic8_decode_simd_(
     const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal) {
     const float *value = cg_dynamic8_values_;
-    const __m256 scale_v = _mm256_set1_ps(scale);
+    const cg_vf_ scale_v = cg_vf_set_(scale);
+    const cg_vu_ minus_zero = cg_vu_set_(0x80), sign_bit = cg_vu_set_(CG_SIGN_BIT_);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        __m128i b = _mm_loadl_epi64((const __m128i *)(const void *)(symbols + i)),
-                s = _mm_cmpeq_epi8(b, _mm_set1_epi8(-128));
-        __m256i w = _mm256_cvtepi8_epi32(_mm_andnot_si128(s, b)); /* the code -0 becomes 0 */
         const uint8_t *p = symbols + i;
-        __m256 f = _mm256_setr_ps(value[p[0] & 0x7f], value[p[1] & 0x7f], value[p[2] & 0x7f], value[p[3] & 0x7f],
+        const cg_vf_ f = cg_vf_make_(value[p[0] & 0x7f], value[p[1] & 0x7f], value[p[2] & 0x7f], value[p[3] & 0x7f],
             value[p[4] & 0x7f], value[p[5] & 0x7f], value[p[6] & 0x7f], value[p[7] & 0x7f]);
-        f = _mm256_or_ps(f, _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)CG_SIGN_BIT_))));
-        cg_store_stream_avx2_(out, i, _mm256_castps_si256(cg_mul8_avx2_(f, scale_v)), non_temporal);
+        const cg_vu_ sign = cg_vu_and_(cg_vu_gt_(cg_vu_bytes_(p), minus_zero), sign_bit);
+        cg_vf_stream_(out, i, cg_vf_mul_(cg_vf_of_(cg_vu_or_(cg_vu_of_(f), sign)), scale_v), non_temporal);
     }
-    _mm256_zeroupper();
     if (i < n) cg_dynamic8_decode_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
-}
-#endif
-#if CG_NEON_
-static void cg_dynamic8_decode_neon_(const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal) {
-    const float32x4_t scale_v = vdupq_n_f32(scale);
-    size_t i = 0;
-    (void)non_temporal;
-    for (; i + 4 <= n; i += 4) {
-        float f[4];
-        for (size_t j = 0; j < 4; j++) {
-            const float value = cg_dynamic8_values_[symbols[i + j] & 0x7f];
-            f[j] = symbols[i + j] > 0x80 ? -value : value;
-        }
-        cg_store4_neon_(out, i, cg_as_float_neon_(cg_load4_neon_(f, 0)) * scale_v);
-    }
-    cg_dynamic8_decode_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 
@@ -189,40 +129,20 @@ static void cg_strom_encode_scalar_(const float *v, size_t n, float tau, uint8_t
         symbols[i] = (uint8_t)(1 + (f > tau) - (f < -tau));
     }
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_strom_encode8_avx2_(const float *v, size_t i, __m256 tau, __m256 minus) {
-    __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(v, i));
-    return _mm256_sub_epi32(_mm256_castps_si256(_mm256_cmp_ps(f, minus, _CMP_LT_OQ)),
-        _mm256_castps_si256(_mm256_cmp_ps(f, tau, _CMP_GT_OQ)));
+#if CG_VECTOR_
+CG_VECTOR_FN_ cg_vu_ cg_strom_encode8_(const float *v, size_t i, cg_vf_ tau, cg_vf_ minus) {
+    const cg_vf_ f = cg_vf_load_(v, i);
+    return cg_vu_sub_(cg_vf_gt_(minus, f), cg_vf_gt_(f, tau));
 }
-CG_TARGET_AVX2_ static void cg_strom_encode_avx2_(const float *v, size_t n, float tau, uint8_t *symbols) {
-    const __m256 t = _mm256_set1_ps(tau), m = _mm256_set1_ps(-tau);
+CG_VECTOR_FN_ void cg_strom_encode_simd_(const float *v, size_t n, float tau, uint8_t *symbols) {
+    const cg_vf_ t = cg_vf_set_(tau), m = cg_vf_set_(-tau);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i ab = _mm256_packs_epi32(cg_strom_encode8_avx2_(v, i, t, m), cg_strom_encode8_avx2_(v, i + 8, t, m));
-        __m256i cd = _mm256_packs_epi32(
-            cg_strom_encode8_avx2_(v, i + 16, t, m), cg_strom_encode8_avx2_(v, i + 24, t, m));
-        cg_prefetch_ahead_avx2_(v, i);
-        cg_store_avx2_(
-            symbols + i, cg_pack_order_avx2_(_mm256_add_epi8(_mm256_packs_epi16(ab, cd), _mm256_set1_epi8(1))));
+        const cg_vu_ s = cg_vb_narrow_signed_(cg_strom_encode8_(v, i, t, m), cg_strom_encode8_(v, i + 8, t, m),
+            cg_strom_encode8_(v, i + 16, t, m), cg_strom_encode8_(v, i + 24, t, m));
+        cg_prefetch32_(v, i, CG_AHEAD_);
+        cg_vb_put_(symbols + i, cg_vb_add_(s, cg_vb_set_(1)));
     }
-    _mm256_zeroupper();
     if (i < n) cg_strom_encode_scalar_(cg_at_(v, i), n - i, tau, symbols + i);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ uint32x4_t cg_strom_encode4_neon_(const float *v, size_t i, float32x4_t tau, float32x4_t minus) {
-    float32x4_t f = cg_as_float_neon_(cg_load4_neon_(v, i));
-    return vsubq_u32(vcltq_f32(f, minus), vcgtq_f32(f, tau));
-}
-static void cg_strom_encode_neon_(const float *v, size_t n, float tau, uint8_t *symbols) {
-    const float32x4_t t = vdupq_n_f32(tau), m = vdupq_n_f32(-tau);
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        vst1q_u8(symbols + i,
-            vaddq_u8(cg_narrow_neon_(cg_strom_encode4_neon_(v, i, t, m), cg_strom_encode4_neon_(v, i + 4, t, m),
-                         cg_strom_encode4_neon_(v, i + 8, t, m), cg_strom_encode4_neon_(v, i + 12, t, m)),
-                vdupq_n_u8(1)));
-    cg_strom_encode_scalar_(cg_at_(v, i), n - i, tau, symbols + i);
 }
 #endif

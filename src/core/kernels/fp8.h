@@ -1,7 +1,7 @@
 /* fp8: kernels of the formats E4M3 and E5M2, the values of E2M1, and E8M0 scales
 
    Offers   fp8_encode, fp8_decode; cg_e2m1_values_, cg_e2m1_limits_, cg_e8m0_encode_, cg_e8m0_decode_; cg_noise_bits_
-   Needs    base, random, table, decode
+   Needs    base, random, table, the vector layer, decode
    Touches  nothing but its arguments */
 
 /* The hash that a value rounds with: cg_noise_ is these bits as a fraction. */
@@ -35,64 +35,32 @@ static void cg_fp8_encode_scalar_(const float *v, size_t n, float inv_scale, int
         out[i] = (uint8_t)((cg_as_bits_(f) >> 24 & 0x80u) | (sum - large + (e >> q.dropped_bits) - q.code_bias));
     }
 }
-#if CG_AVX2_
+#if CG_VECTOR_
 /* code of the magnitude, plus q.code_bias */
-CG_AVX2_INLINE_ __m256i cg_fp8_encode8_avx2_(__m256i v, __m256 inv, cg_fp8_format_ q) {
-    __m256i m = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), e, large, sum;
-    m = _mm256_min_epu32(m, _mm256_set1_epi32((int)q.max_bits));
-    e = _mm256_max_epu32(_mm256_and_si256(m, _mm256_set1_epi32(0x7f800000)), _mm256_set1_epi32((int)q.min_normal_bits));
-    large = _mm256_add_epi32(e, _mm256_set1_epi32((int)(q.dropped_bits << 23)));
-    sum = _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(m), _mm256_castsi256_ps(large)));
-    return _mm256_add_epi32(_mm256_sub_epi32(sum, large), _mm256_srl_epi32(e, _mm_cvtsi32_si128((int)q.dropped_bits)));
+CG_VECTOR_FN_ cg_vu_ cg_fp8_encode8_(cg_vu_ v, cg_vf_ inv, cg_fp8_format_ q) {
+    const cg_vu_ m = cg_vu_min_(cg_vu_abs_(cg_vu_of_(cg_vf_mul_(cg_vf_of_(v), inv))), cg_vu_set_(q.max_bits)),
+                 e = cg_vu_max_(cg_vu_and_(m, cg_vu_set_(0x7f800000u)), cg_vu_set_(q.min_normal_bits)),
+                 large = cg_vu_add_(e, cg_vu_set_(q.dropped_bits << 23)),
+                 sum = cg_vu_of_(cg_vf_add_(cg_vf_of_(m), cg_vf_of_(large)));
+    return cg_vu_add_(cg_vu_sub_(sum, large), cg_vu_shr_(e, q.dropped_bits));
 }
-CG_AVX2_INLINE_ size_t cg_fp8_encode32_avx2_(
-    const float *v, size_t n, float inv_scale, cg_fp8_format_ q, uint8_t *out) {
-    const __m256 inv = _mm256_set1_ps(inv_scale);
-    const __m256i bias = _mm256_set1_epi16((short)q.code_bias);
+CG_VECTOR_FN_ size_t cg_fp8_encode32_(const float *v, size_t n, float inv_scale, cg_fp8_format_ q, uint8_t *out) {
+    const cg_vf_ inv = cg_vf_set_(inv_scale);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
-                d = cg_load8_avx2_(v, i + 24);
-        __m256i ab = _mm256_sub_epi16(
-            _mm256_packs_epi32(cg_fp8_encode8_avx2_(a, inv, q), cg_fp8_encode8_avx2_(b, inv, q)), bias);
-        __m256i cd = _mm256_sub_epi16(
-            _mm256_packs_epi32(cg_fp8_encode8_avx2_(c, inv, q), cg_fp8_encode8_avx2_(d, inv, q)), bias);
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        cg_store_avx2_(out + i,
-            cg_pack_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_sign_bytes_avx2_(a, b, c, d))));
+        const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8), c = cg_vu_floats_(v, i + 16),
+                     d = cg_vu_floats_(v, i + 24);
+        const cg_vu_ codes = cg_vb_narrow_add_(cg_fp8_encode8_(a, inv, q), cg_fp8_encode8_(b, inv, q),
+            cg_fp8_encode8_(c, inv, q), cg_fp8_encode8_(d, inv, q), -(int)q.code_bias);
+        cg_prefetch32_(v, i, CG_CHUNK_);
+        cg_vb_put_(out + i, cg_vu_or_(codes, cg_vb_narrow_tops_(a, b, c, d)));
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_fp8_encode_avx2_(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out) {
-    size_t i = is_e5m2 ? cg_fp8_encode32_avx2_(v, n, inv_scale, cg_fp8_format_of_(1), out)
-                       : cg_fp8_encode32_avx2_(v, n, inv_scale, cg_fp8_format_of_(0), out);
-    _mm256_zeroupper();
+CG_VECTOR_FN_ void cg_fp8_encode_simd_(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out) {
+    const size_t i = is_e5m2 ? cg_fp8_encode32_(v, n, inv_scale, cg_fp8_format_of_(1), out)
+                             : cg_fp8_encode32_(v, n, inv_scale, cg_fp8_format_of_(0), out);
     if (i < n) cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, is_e5m2, out + i);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ uint32x4_t cg_fp8_encode4_neon_(uint32x4_t v, float32x4_t inv, cg_fp8_format_ q) {
-    uint32x4_t m = vminq_u32(
-        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))), vdupq_n_u32(q.max_bits));
-    uint32x4_t e = vmaxq_u32(vandq_u32(m, vdupq_n_u32(0x7f800000u)), vdupq_n_u32(q.min_normal_bits));
-    uint32x4_t large = vaddq_u32(e, vdupq_n_u32(q.dropped_bits << 23));
-    uint32x4_t sum = vreinterpretq_u32_f32(cg_as_float_neon_(m) + cg_as_float_neon_(large));
-    return vsubq_u32(vaddq_u32(vsubq_u32(sum, large), vshlq_u32(e, vdupq_n_s32(-(int32_t)q.dropped_bits))),
-        vdupq_n_u32(q.code_bias));
-}
-static void cg_fp8_encode_neon_(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out) {
-    const cg_fp8_format_ q = cg_fp8_format_of_(is_e5m2);
-    const float32x4_t inv = vdupq_n_f32(inv_scale);
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
-                   d = cg_load4_neon_(v, i + 12);
-        uint8x16_t m = cg_narrow_neon_(cg_fp8_encode4_neon_(a, inv, q), cg_fp8_encode4_neon_(b, inv, q),
-            cg_fp8_encode4_neon_(c, inv, q), cg_fp8_encode4_neon_(d, inv, q));
-        vst1q_u8(out + i, vorrq_u8(m, cg_sign_bytes_neon_(a, b, c, d)));
-    }
-    cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, is_e5m2, out + i);
 }
 #endif
 
@@ -107,59 +75,32 @@ static void cg_fp8_decode_scalar_(const uint8_t *in, size_t n, float scale, int 
         cg_store_(out, i, cg_saturate_(cg_times_(cg_times_(f, is_e5m2 ? 1.0f : 256.0f), scale)));
     }
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ size_t cg_fp8_decode16_avx2_(
+#if CG_VECTOR_
+/* The code shifted to the place of f32's mantissa, plus the difference of the exponents' biases, is a normal value; with
+   a bias larger by 1, less the smallest normal value, it is a denormal one. The lesser of the two is the right one. */
+CG_VECTOR_FN_ size_t cg_fp8_decode8_(
     const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
-    const __m256 scale_v = _mm256_set1_ps(scale), flt_max = _mm256_set1_ps(CG_FLT_MAX_),
-                 neg_flt_max = _mm256_set1_ps(-CG_FLT_MAX_);
-    const __m128i max_code = _mm_set1_epi8(is_e5m2 ? 0x7b : 0x7e), low = _mm_set1_epi8(0x7f),
-                  zero = _mm_setzero_si128();
+    const uint32_t bias = is_e5m2 ? 112u << 23 : 120u << 23;
+    const cg_vu_ normal_bias = cg_vu_set_(bias), denormal_bias = cg_vu_set_(bias + (1u << 23)),
+                 max_code = cg_vu_set_(is_e5m2 ? 0x7b : 0x7e), low = cg_vu_set_(0x7f);
+    const cg_vf_ scale_v = cg_vf_set_(scale), min_normal = cg_vf_of_(denormal_bias);
     size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(in + i)), s = _mm_andnot_si128(low, b), h[2];
-        __m128i m = _mm_min_epu8(_mm_and_si128(b, low), max_code);
-        h[0] = _mm_unpacklo_epi8(zero, m);
-        h[1] = _mm_unpackhi_epi8(zero, m);
-        if (!is_e5m2) {
-            h[0] = _mm_srli_epi16(h[0], 1);
-            h[1] = _mm_srli_epi16(h[1], 1);
-        }
-        h[0] = _mm_or_si128(h[0], _mm_unpacklo_epi8(zero, s));
-        h[1] = _mm_or_si128(h[1], _mm_unpackhi_epi8(zero, s));
-        for (int j = 0; j < 2; j++) {
-            __m256 f = _mm256_cvtph_ps(h[j]);
-            if (!is_e5m2) f = cg_mul8_avx2_(f, _mm256_set1_ps(256.0f));
-            f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, scale_v), flt_max), neg_flt_max);
-            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), non_temporal);
-        }
+    for (; i + 8 <= n; i += 8) {
+        const cg_vu_ b = cg_vu_bytes_(in + i), sign = cg_vu_shl_(cg_vu_andnot_(low, b), 24);
+        const cg_vu_ m = cg_vu_shl_(cg_vu_min_(cg_vu_and_(b, low), max_code), is_e5m2 ? 21 : 20);
+        const cg_vf_ denormal = cg_vf_sub_(cg_vf_of_(cg_vu_add_(m, denormal_bias)), min_normal);
+        const cg_vu_ f = cg_vu_or_(cg_vu_min_(cg_vu_add_(m, normal_bias), cg_vu_of_(denormal)), sign);
+        cg_vf_stream_(out, i, cg_vf_finite_(cg_vf_mul_(cg_vf_of_(f), scale_v)), non_temporal);
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_fp8_decode_avx2_(
+CG_VECTOR_FN_ void cg_fp8_decode_simd_(
     const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
-    size_t i = is_e5m2
-        ? non_temporal ? cg_fp8_decode16_avx2_(in, n, scale, 1, out, 1) : cg_fp8_decode16_avx2_(in, n, scale, 1, out, 0)
-        : non_temporal ? cg_fp8_decode16_avx2_(in, n, scale, 0, out, 1)
-                       : cg_fp8_decode16_avx2_(in, n, scale, 0, out, 0);
-    _mm256_zeroupper();
+    const size_t i = is_e5m2
+        ? non_temporal ? cg_fp8_decode8_(in, n, scale, 1, out, 1) : cg_fp8_decode8_(in, n, scale, 1, out, 0)
+        : non_temporal ? cg_fp8_decode8_(in, n, scale, 0, out, 1)
+                       : cg_fp8_decode8_(in, n, scale, 0, out, 0);
     if (i < n) cg_fp8_decode_scalar_(in + i, n - i, scale, is_e5m2, cg_at_mut_(out, i), 0);
-}
-#endif
-#if CG_NEON_
-static void cg_fp8_decode_neon_(const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
-    const float32x4_t scale_v = vdupq_n_f32(scale), rescale = vdupq_n_f32(is_e5m2 ? 1.0f : 256.0f);
-    const float32x4_t flt_max = vdupq_n_f32(CG_FLT_MAX_), neg_flt_max = vdupq_n_f32(-CG_FLT_MAX_);
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint8x8_t b = vld1_u8(in + i), m = vmin_u8(vand_u8(b, vdup_n_u8(0x7f)), vdup_n_u8(is_e5m2 ? 0x7b : 0x7e));
-        uint16x8_t w = vshlq_u16(vmovl_u8(m), vdupq_n_s16(is_e5m2 ? 8 : 7));
-        float16x8_t h = vreinterpretq_f16_u16(vorrq_u16(w, vshll_n_u8(vand_u8(b, vdup_n_u8(0x80)), 8)));
-        cg_store4_neon_(
-            out, i, vmaxq_f32(vminq_f32(vcvt_f32_f16(vget_low_f16(h)) * rescale * scale_v, flt_max), neg_flt_max));
-        cg_store4_neon_(
-            out, i + 4, vmaxq_f32(vminq_f32(vcvt_high_f32_f16(h) * rescale * scale_v, flt_max), neg_flt_max));
-    }
-    cg_fp8_decode_scalar_(in + i, n - i, scale, is_e5m2, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 

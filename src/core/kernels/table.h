@@ -1,13 +1,14 @@
-/* table: the kernels' contracts, the structs they take, and vector helpers that several kernel rooms use
+/* table: the kernels' contracts, and the structs they take
 
    Offers   cg_kernels_, the table of all kernels of one ISA; cg_checksum_, cg_levels_, cg_bucketizer_, cg_dither_,
-            cg_bernoulli_; loads, stores, packing and prefetching for AVX2 and NEON
+            cg_bernoulli_, cg_index_bits_, cg_line_target_
    Needs    base, random
    Touches  nothing but its arguments
-   Other headers may use: CG_AVX2_INLINE_, CG_TARGET_AVX2_, cg_checksum_, cg_kernels_, cg_load8_avx2_, cg_mul8_avx2_,
-   cg_store_avx2_, kernels->absmax_bits, kernels->axpby, kernels->checksum
-   The scalar kernel is the specification; the AVX2 and NEON versions below it return the same bits, but for the sign
-   and payload of a NaN. Kernels run between cg_fenv_enter_ and cg_fenv_leave_. */
+   Other headers may use: cg_checksum_, cg_kernels_, cg_line_target_, kernels->absmax_bits, kernels->axpby,
+   kernels->checksum, kernels->line_add, kernels->line_estimate, kernels->line_project
+   A kernel cg_..._scalar_ is the specification; cg_..._simd_ below it is written once over the vector layer, is
+   compiled for every ISA of the build (dispatch), and returns the same bits, but for the sign and payload of a NaN.
+   Kernels run between cg_fenv_enter_ and cg_fenv_leave_. */
 
 /* Fletcher's checksum over consecutive little-endian u32 words, modulo 2^64. Checksums of neighbouring runs can be
    joined, see cg_checksum_concat_. */
@@ -55,6 +56,26 @@ typedef struct cg_bernoulli_ {
     float prescale;      /* a power of two that keeps inv_threshold finite */
     float inv_threshold; /* 1/(threshold*prescale) */
 } cg_bernoulli_;
+
+/* Reads an index section of Elias-Fano code or a bitmap. */
+typedef struct cg_index_bits_ {
+    const uint8_t *low_part;  /* Elias-Fano: where the low parts begin; they end where the high bits begin */
+    const uint8_t *next_high; /* next unread word of the high bits, or of the bitmap */
+    const uint8_t *end;       /* of the section */
+    uint64_t word;            /* unread bits of the current 64-bit word */
+    uint64_t bit_base;        /* the number of its first bit; 2^64 - 64 before the first word */
+    uint64_t read_count;      /* indices read */
+    unsigned low_bits;        /* Elias-Fano: bits of a low part */
+    int bitmap;               /* else Elias-Fano */
+} cg_index_bits_;
+
+/* Where a row of a sketch takes a line. */
+typedef struct cg_line_target_ {
+    float *cells;          /* the first of CG_SKETCH_LINE_ */
+    uint32_t xor_mask;     /* 8 bits, XORed to the offset in the line */
+    cg_key_ sign_key;      /* of the line's signs, and of its weights in groups */
+    const float *prefetch; /* as many cells that will be needed next, or these */
+} cg_line_target_;
 
 /* All kernels, as X(type of the result, name, parameters, arguments). The table, its values for each ISA and the test
    of every kernel are made of this one list. Common to them:
@@ -179,123 +200,32 @@ typedef struct cg_bernoulli_ {
        non_temporal: every row of out begins at a multiple of 16 bytes */                                             \
   X(void, lowrank_tile, (const float *p, const float *q, size_t q_stride, unsigned r, size_t rows, size_t count,      \
       float *out, size_t out_stride, int non_temporal), (p, q, q_stride, r, rows, count, out, out_stride,             \
-      non_temporal))
+      non_temporal))                                                                                                  \
+  /* Floats taken apart for entropy coding: values of 4 (f32) or 2 (bf16) bytes on the wire. */                       \
+  /* the exponents, a byte each */                                                                                    \
+  X(void, exponents, (unsigned width, const uint8_t *in, size_t n, uint8_t *exponents), (width, in, n, exponents))    \
+  /* the rest of each value, width - 1 bytes */                                                                       \
+  X(void, sign_mantissas, (unsigned width, const uint8_t *in, size_t n, uint8_t *sign_mantissas),                     \
+      (width, in, n, sign_mantissas))                                                                                 \
+  /* both together again */                                                                                           \
+  X(void, floats_join, (unsigned width, const uint8_t *exponents, const uint8_t *sign_mantissas, size_t n,            \
+      uint8_t *out), (width, exponents, sign_mantissas, n, out))                                                      \
+  /* Index sets. Any bytes are legal. */                                                                              \
+  /* up to `count` more indices; returns how many, fewer only where the bits run out */                               \
+  X(size_t, index_get, (cg_index_bits_ *r, uint64_t *index, size_t count), (r, index, count))                         \
+  /* whether r, which has not read yet, holds k ascending indices below universe, and no more; *next: the last + 1 */ \
+  X(int, index_check, (cg_index_bits_ *r, uint64_t k, uint64_t universe, uint64_t *next), (r, k, universe, next))     \
+  /* Sketches: many values of a line, at most CG_SKETCH_LINE_; p: the targets of the line, one per row. */            \
+  /* adds weight times the line to its cells in all rows */                                                           \
+  X(void, line_add, (const cg_line_target_ *p, int rows, const float *x, size_t many, float weight),                  \
+      (p, rows, x, many, weight))                                                                                     \
+  /* the line's part of the sum of its groups in one row */                                                           \
+  X(float, line_project, (const cg_line_target_ *p, const float *x, size_t many, float weight), (p, x, many, weight)) \
+  /* estimates of the first `many` coordinates of the line; rows <= CG_SKETCH_MAX_ROWS_ */                            \
+  X(void, line_estimate, (const cg_line_target_ *p, int rows, size_t many, float *out), (p, rows, many, out))
 /* clang-format on */
 #define CG_KERNEL_MEMBER_(result, name, parameters, arguments) result(*name) parameters;
 typedef struct cg_kernels_ {
     cg_isa isa;
     CG_KERNEL_LIST_(CG_KERNEL_MEMBER_)
 } cg_kernels_;
-
-#define CG_PREFETCH_DISTANCE_ 512u /* values (2 KB) from the one that is used to the one that is prefetched */
-#if CG_AVX2_
-/* A kernel that ends in a call of the scalar one for the rest has its own _mm256_zeroupper() before: gcc leaves it out
-   before a tail call. */
-#  define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
-#  define CG_AVX2_INLINE_ static inline __attribute__((always_inline, unused, target("avx2,f16c,popcnt,bmi,bmi2")))
-CG_AVX2_INLINE_ __m256i cg_load8_avx2_(const float *v, size_t i) {
-    return _mm256_loadu_si256((const __m256i *)(const void *)((const uint8_t *)v + 4 * i));
-}
-CG_AVX2_INLINE_ __m256i cg_load_bytes_avx2_(const uint8_t *p) {
-    return _mm256_loadu_si256((const __m256i *)(const void *)p);
-}
-CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
-CG_AVX2_INLINE_ __m256 cg_load8_ps_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
-CG_AVX2_INLINE_ void cg_store_avx2_(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
-CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) {
-    cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f));
-}
-CG_AVX2_INLINE_ __m256i cg_abs_avx2_(__m256i v) { return _mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff)); }
-/* the largest of eight u32 */
-CG_AVX2_INLINE_ uint32_t cg_hmax_u32_avx2_(__m256i t) {
-    __m128i m = _mm_max_epu32(_mm256_castsi256_si128(t), _mm256_extracti128_si256(t, 1));
-    m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0x4e));
-    m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1));
-    return (uint32_t)_mm_cvtsi128_si32(m);
-}
-/* Eight values to y + i, non-temporal stores by 16 bytes: that is what malloc aligns to. i % 4 == 0 then. */
-CG_AVX2_INLINE_ void cg_store_stream_avx2_(float *y, size_t i, __m256i v, int non_temporal) {
-    if (non_temporal) {
-        _mm_stream_si128((__m128i *)(void *)(y + i), _mm256_castsi256_si128(v));
-        _mm_stream_si128((__m128i *)(void *)(y + i + 4), _mm256_extracti128_si256(v, 1));
-    } else {
-        cg_store_avx2_(cg_at_mut_(y, i), v);
-    }
-}
-/* A product that is never fused with a sum. */
-CG_AVX2_INLINE_ __m256 cg_mul8_avx2_(__m256 a, __m256 b) {
-    __m256 p = _mm256_mul_ps(a, b);
-    CG_NO_FMA_(p);
-    return p;
-}
-/* Called for each 32 values of a chunk: prefetches two cache lines that follow, so that memory stays busy while the
-   chunk is packed and summed. */
-CG_AVX2_INLINE_ void cg_prefetch_ahead_avx2_(const float *v, size_t i) {
-    CG_PREFETCH_(cg_at_(v, i + 1536));
-    CG_PREFETCH_(cg_at_(v, i + 1552));
-}
-/* Four vectors of eight i32 to 32 bytes, saturated to 0..255 or to -128..127. The pack instructions work on halves of
-   16 bytes: the bytes come in the order 0..3 of a, b, c, d, then 4..7 of each, until cg_pack_order_avx2_. */
-CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-}
-CG_AVX2_INLINE_ __m256i cg_narrow_signed_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-}
-CG_AVX2_INLINE_ __m256i cg_pack_order_avx2_(__m256i bytes) {
-    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-}
-/* Signs of four vectors of floats as the top bits of bytes, the other bits 0; before cg_pack_order_avx2_. Signed
-   saturation keeps the sign. */
-CG_AVX2_INLINE_ __m256i cg_sign_bytes_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_and_si256(cg_narrow_signed_avx2_(a, b, c, d), _mm256_set1_epi8(-128));
-}
-/* the 16-bit halves of each u32 swapped */
-CG_AVX2_INLINE_ __m256i cg_swap_halves_avx2_(__m256i h) {
-    return _mm256_shuffle_epi8(h,
-        _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14,
-            15, 12, 13));
-}
-#endif
-#if CG_NEON_
-/* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators: vmulq_f32 and
-   the like keep the flags under which the includer may have read arm_neon.h before this header. */
-CG_INLINE_ uint32x4_t cg_load4_neon_(const float *v, size_t i) {
-    return vreinterpretq_u32_u8(vld1q_u8((const uint8_t *)v + 4 * i));
-}
-CG_INLINE_ void cg_store4_neon_(float *v, size_t i, float32x4_t f) {
-    vst1q_u8((uint8_t *)v + 4 * i, vreinterpretq_u8_f32(f));
-}
-CG_INLINE_ float32x4_t cg_as_float_neon_(uint32x4_t v) { return vreinterpretq_f32_u32(v); }
-/* A product that is never fused with a sum. */
-CG_INLINE_ float32x4_t cg_times_neon_(float32x4_t a, float32x4_t b) {
-    float32x4_t p = a * b;
-    CG_NO_FMA_(p);
-    return p;
-}
-CG_INLINE_ uint32x4_t cg_abs_neon_(uint32x4_t v) { return vandq_u32(v, vdupq_n_u32(CG_ABS_MASK_)); }
-/* The low bytes of four vectors of u32, in order; of masks a byte each. */
-CG_INLINE_ uint8x16_t cg_narrow_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
-    uint16x8_t ab = vuzp1q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
-    uint16x8_t cd = vuzp1q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
-    return vuzp1q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd));
-}
-/* 64 bytes of 0 or 0xff to a bit each, the first lowest. */
-CG_INLINE_ uint64_t cg_movemask_neon_(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) {
-    const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
-    a = vpaddq_u8(vandq_u8(a, bit), vandq_u8(b, bit));
-    c = vpaddq_u8(vandq_u8(c, bit), vandq_u8(d, bit));
-    a = vpaddq_u8(a, c);
-    return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(a, a)), 0);
-}
-/* Signs of 16 floats as the top bits of bytes, the other bits 0. */
-CG_INLINE_ uint8x16_t cg_sign_bytes_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
-    uint16x8_t ab = vuzp2q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
-    uint16x8_t cd = vuzp2q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
-    return vandq_u8(vuzp2q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd)), vdupq_n_u8(0x80));
-}
-/* the 16-bit halves of each u32 swapped */
-CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
-    return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h)));
-}
-#endif

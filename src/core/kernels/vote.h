@@ -1,7 +1,7 @@
 /* vote: the kernel of the majority vote over strings of bits
 
    Offers   vote
-   Needs    base, table
+   Needs    base, table, the vector layer
    Touches  nothing but its arguments
    Counters are bit planes: bit j of plane p is bit p of the counter of bit j. Eight strings are added at a time by full
    adders. Counters start from 2^P - 1 - count/2 instead of 0: then plane P says whether more than half have a 1. */
@@ -59,135 +59,83 @@ static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, s
 static void cg_vote_scalar_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     cg_vote_from_(in, count, 0, bytes, out);
 }
-#if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_full_adder_avx2_(__m256i *s, __m256i a, __m256i b) {
-    __m256i x = _mm256_xor_si256(*s, a), carry = _mm256_or_si256(_mm256_and_si256(*s, a), _mm256_and_si256(x, b));
-    *s = _mm256_xor_si256(x, b);
-    return carry;
-}
+#if CG_VECTOR_
 /* Adds 32 bytes of up to eight strings to the planes s[0..2]; returns the carry to plane 3. */
-CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, size_t at, __m256i *s) {
-    __m256i w[8], a, b, c, d;
-    for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_load_bytes_avx2_(in[k] + at) : _mm256_setzero_si256();
-    a = cg_full_adder_avx2_(&s[0], w[0], w[1]);
-    b = cg_full_adder_avx2_(&s[0], w[2], w[3]);
-    c = cg_full_adder_avx2_(&s[1], a, b);
-    a = cg_full_adder_avx2_(&s[0], w[4], w[5]);
-    b = cg_full_adder_avx2_(&s[0], w[6], w[7]);
-    d = cg_full_adder_avx2_(&s[1], a, b);
-    return cg_full_adder_avx2_(&s[2], c, d);
+CG_VECTOR_FN_ cg_vu_ cg_vote8_(const uint8_t *const *in, size_t many, size_t at, cg_vu_ *s) {
+    cg_vu_ w[8], a, b, c, d;
+    CG_UNROLL_
+    for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_vu_load_(in[k] + at) : cg_vu_set_(0);
+    a = cg_vu_full_adder_(&s[0], w[0], w[1]);
+    b = cg_vu_full_adder_(&s[0], w[2], w[3]);
+    c = cg_vu_full_adder_(&s[1], a, b);
+    a = cg_vu_full_adder_(&s[0], w[4], w[5]);
+    b = cg_vu_full_adder_(&s[0], w[6], w[7]);
+    d = cg_vu_full_adder_(&s[1], a, b);
+    return cg_vu_full_adder_(&s[2], c, d);
 }
-CG_AVX2_INLINE_ __m256i cg_broadcast_bit_avx2_(uint32_t start_count, unsigned p) {
-    return _mm256_set1_epi32(start_count >> p & 1 ? -1 : 0);
+CG_VECTOR_FN_ cg_vu_ cg_broadcast_bit_(uint32_t start_count, unsigned p) {
+    return cg_vu_set_(start_count >> p & 1 ? ~0u : 0u);
 }
 /* Up to eight strings: the carry to plane 3 is the result. Returns the number of bytes done. */
-CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
+CG_VECTOR_FN_ size_t cg_vote_few_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     const uint32_t start_count = cg_vote_start_(count);
-    const __m256i s0 = cg_broadcast_bit_avx2_(start_count, 0), s1 = cg_broadcast_bit_avx2_(start_count, 1),
-                  s2 = cg_broadcast_bit_avx2_(start_count, 2);
+    const cg_vu_ s0 = cg_broadcast_bit_(start_count, 0), s1 = cg_broadcast_bit_(start_count, 1),
+                 s2 = cg_broadcast_bit_(start_count, 2);
     const uint8_t *from[8]; /* copies: out cannot alias them */
     size_t at = 0;
     for (size_t k = 0; k < 8; k++) from[k] = in[k < count ? k : 0];
     for (; at + 32 <= bytes; at += 32) {
-        __m256i s[3];
+        cg_vu_ s[3];
         s[0] = s0;
         s[1] = s1;
         s[2] = s2;
-        cg_store_avx2_(out + at, cg_vote8_avx2_(from, count, at, s));
+        cg_vu_store_(out + at, cg_vote8_(from, count, at, s));
     }
     return at;
 }
 /* More strings, 512 bytes of each at a time: long enough runs for memory, and the planes stay in L1. */
-CG_AVX2_INLINE_ size_t cg_vote_many_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
+CG_VECTOR_FN_ size_t cg_vote_many_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     const unsigned result_plane = cg_vote_result_plane_(count);
     const uint32_t start_count = cg_vote_start_(count);
-    __m256i planes[16][CG_VOTE_PLANES_];
+    cg_vu_ planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
     for (; at + 32 <= bytes;) {
         const size_t rows = cg_min_(16, (bytes - at) / 32);
         for (size_t j = 0; j < rows; j++)
-            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = cg_broadcast_bit_avx2_(start_count, p);
+            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = cg_broadcast_bit_(start_count, p);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
             /* prefetches the next run of each string: two rows are a cache line, so half of the strings at each */
             for (size_t j = 0; j < rows; j++) {
-                __m256i *s = planes[j], c, d;
+                cg_vu_ *s = planes[j], c, d;
                 for (size_t k = j % 2 * 4; k < cg_min_(many, j % 2 * 4 + 4); k++)
                     CG_PREFETCH_(in[i + k] + at + 512 + 32 * j);
-                c = many == 8 ? cg_vote8_avx2_(in + i, 8, at + 32 * j, s)
-                              : cg_vote8_avx2_(in + i, many, at + 32 * j, s);
+                c = many == 8 ? cg_vote8_(in + i, 8, at + 32 * j, s) : cg_vote8_(in + i, many, at + 32 * j, s);
                 for (unsigned p = 3; p <= result_plane; p++) {
-                    d = _mm256_and_si256(s[p], c);
-                    s[p] = _mm256_xor_si256(s[p], c);
+                    d = cg_vu_and_(s[p], c);
+                    s[p] = cg_vu_xor_(s[p], c);
                     c = d;
                 }
             }
         }
-        for (size_t j = 0; j < rows; j++, at += 32) cg_store_avx2_(out + at, planes[j][result_plane]);
+        for (size_t j = 0; j < rows; j++, at += 32) cg_vu_store_(out + at, planes[j][result_plane]);
     }
     return at;
 }
-CG_TARGET_AVX2_ static void cg_vote_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
+CG_VECTOR_FN_ void cg_vote_simd_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     size_t at;
     switch (count) {
     case 0: at = 0; break;
-    case 1: at = cg_vote_few_avx2_(in, 1, bytes, out); break;
-    case 2: at = cg_vote_few_avx2_(in, 2, bytes, out); break;
-    case 3: at = cg_vote_few_avx2_(in, 3, bytes, out); break;
-    case 4: at = cg_vote_few_avx2_(in, 4, bytes, out); break;
-    case 5: at = cg_vote_few_avx2_(in, 5, bytes, out); break;
-    case 6: at = cg_vote_few_avx2_(in, 6, bytes, out); break;
-    case 7: at = cg_vote_few_avx2_(in, 7, bytes, out); break;
-    case 8: at = cg_vote_few_avx2_(in, 8, bytes, out); break;
-    default: at = cg_vote_many_avx2_(in, count, bytes, out);
+    case 1: at = cg_vote_few_(in, 1, bytes, out); break;
+    case 2: at = cg_vote_few_(in, 2, bytes, out); break;
+    case 3: at = cg_vote_few_(in, 3, bytes, out); break;
+    case 4: at = cg_vote_few_(in, 4, bytes, out); break;
+    case 5: at = cg_vote_few_(in, 5, bytes, out); break;
+    case 6: at = cg_vote_few_(in, 6, bytes, out); break;
+    case 7: at = cg_vote_few_(in, 7, bytes, out); break;
+    case 8: at = cg_vote_few_(in, 8, bytes, out); break;
+    default: at = cg_vote_many_(in, count, bytes, out);
     }
-    _mm256_zeroupper();
     if (at < bytes) cg_vote_from_(in, count, at, bytes, out);
-}
-#endif
-#if CG_NEON_
-CG_INLINE_ uint8x16_t cg_full_adder_neon_(uint8x16_t *s, uint8x16_t a, uint8x16_t b) {
-    uint8x16_t x = veorq_u8(*s, a), carry = vbslq_u8(x, b, a);
-    *s = veorq_u8(x, b);
-    return carry;
-}
-/* Adds 16 bytes of up to eight strings to the planes s[0..2]; returns the carry to plane 3. */
-CG_INLINE_ uint8x16_t cg_vote8_neon_(const uint8_t *const *in, size_t many, size_t at, uint8x16_t *s) {
-    uint8x16_t w[8], a, b, c, d;
-    for (size_t k = 0; k < 8; k++) w[k] = k < many ? vld1q_u8(in[k] + at) : vdupq_n_u8(0);
-    a = cg_full_adder_neon_(&s[0], w[0], w[1]);
-    b = cg_full_adder_neon_(&s[0], w[2], w[3]);
-    c = cg_full_adder_neon_(&s[1], a, b);
-    a = cg_full_adder_neon_(&s[0], w[4], w[5]);
-    b = cg_full_adder_neon_(&s[0], w[6], w[7]);
-    d = cg_full_adder_neon_(&s[1], a, b);
-    return cg_full_adder_neon_(&s[2], c, d);
-}
-static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const unsigned result_plane = cg_vote_result_plane_(count);
-    const uint32_t start_count = cg_vote_start_(count);
-    uint8x16_t planes[16][CG_VOTE_PLANES_];
-    size_t at = 0;
-    while (at + 16 <= bytes) { /* 256 bytes of each string at a time */
-        const size_t rows = cg_min_(16, (bytes - at) / 16);
-        for (size_t j = 0; j < rows; j++)
-            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = vdupq_n_u8(start_count >> p & 1 ? 0xff : 0);
-        for (size_t i = 0; i < count; i += 8) {
-            const size_t many = cg_min_(8, count - i);
-            for (size_t j = 0; j < rows; j++) {
-                uint8x16_t *s = planes[j],
-                           c = many == 8 ? cg_vote8_neon_(in + i, 8, at + 16 * j, s)
-                                         : cg_vote8_neon_(in + i, many, at + 16 * j, s),
-                           d;
-                for (unsigned p = 3; p <= result_plane; p++) {
-                    d = vandq_u8(s[p], c);
-                    s[p] = veorq_u8(s[p], c);
-                    c = d;
-                }
-            }
-        }
-        for (size_t j = 0; j < rows; j++, at += 16) vst1q_u8(out + at, planes[j][result_plane]);
-    }
-    cg_vote_from_(in, count, at, bytes, out);
 }
 #endif
