@@ -1820,7 +1820,22 @@ CG_VECTOR_FN_ void cg_vu_store24_(uint8_t *p, cg_vu_ x) {
 }
 /* Eight f16, to nearest even; what is too large becomes Inf. */
 CG_VECTOR_FN_ cg_vf_ cg_vf_f16_(const uint8_t *p) { return (cg_vf_)_mm256_cvtph_ps(cg_load16_(p)); }
-CG_VECTOR_FN_ void cg_vf_put_f16_(uint8_t *p, cg_vf_ x) { cg_store16_(p, _mm256_cvtps_ph((__m256)x, 0)); }
+CG_VECTOR_FN_ void cg_vf_put_f16_(uint8_t *p, cg_vf_ x) {
+    cg_store16_(p, _mm256_cvtps_ph((__m256)x, 0));
+} /* 16 bytes of E5M2 or E4M3, where Inf and NaN count as the largest value. Both are f16 with fewer mantissa bits; as
+   E4M3 has one exponent bit less, too, its values appear there times 2^-8. */
+CG_VECTOR_FN_ void cg_vf_fp8_(const uint8_t *p, int is_e5m2, cg_vf_ *x, cg_vf_ *y) {
+    const __m128i top = _mm_set1_epi8(is_e5m2 ? 0x7b : 0x7e), bottom = _mm_set1_epi8((char)(is_e5m2 ? 0xfb : 0xfe));
+    const __m128i b = _mm_min_epi8(_mm_min_epu8(cg_load16_(p), bottom), top), keep = _mm_set1_epi16((short)0xbfff);
+    __m128i low = _mm_unpacklo_epi8(_mm_setzero_si128(), b), high = _mm_unpackhi_epi8(_mm_setzero_si128(), b);
+    if (!is_e5m2) { /* the sign stays where it is */
+        low = _mm_and_si128(_mm_srai_epi16(low, 1), keep);
+        high = _mm_and_si128(_mm_srai_epi16(high, 1), keep);
+    }
+    *x = (cg_vf_)_mm256_cvtph_ps(low) * (is_e5m2 ? 1.0f : 256.0f);
+    *y = (cg_vf_)_mm256_cvtph_ps(high) * (is_e5m2 ? 1.0f : 256.0f);
+}
+
 /* Four f64: of four floats at v + i, of the first four lanes, of the last. */
 CG_VECTOR_FN_ cg_vd_ cg_vd_floats_(const float *v, size_t i) {
     return (cg_vd_)_mm256_cvtps_pd(_mm_castsi128_ps(cg_load16_(cg_at_(v, i))));
@@ -1891,15 +1906,16 @@ CG_VECTOR_FN_ cg_vf_ cg_vf_flip_(cg_vf_ x, uint32_t byte) {
     return (cg_vf_)((cg_vu_)x ^ (cg_vu_)cg_load2x16_(cg_flip_rows_[byte & 15u], cg_flip_rows_[byte >> 4]));
 }
 /* The Hadamard butterfly of the eight values at v + i, strides 4, 1, 2: each lane gets its pair's other value, plus or
-   minus its own. For stride 4 the loads repeat a half, which needs no shuffle. flips: NULL, or bits that negate. */
-CG_VECTOR_FN_ cg_vf_ cg_vf_hadamard_(const float *v, size_t i, const uint8_t *flips) {
+   minus its own. For stride 4 the loads repeat a half, which needs no shuffle. flip: whether the bits of flips negate
+   values before. */
+CG_VECTOR_FN_ cg_vf_ cg_vf_hadamard_(const float *v, size_t i, const uint8_t *flips, int flip) {
     const cg_vu_ odd = { 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_ };
     const cg_vu_ pair = { 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_, 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_ };
     const cg_vu_ half = { 0, 0, 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_, CG_SIGN_BIT_, CG_SIGN_BIT_ };
     cg_vu_ x = (cg_vu_)_mm256_broadcastsi128_si256(cg_load16_(cg_at_(v, i)));
     cg_vu_ y = (cg_vu_)_mm256_broadcastsi128_si256(cg_load16_(cg_at_(v, i + 4)));
     cg_vf_ z;
-    if (flips) {
+    if (flip) {
         x ^= cg_vu_load_(cg_flip_rows_[flips[i / 8] & 15u]);
         y ^= cg_vu_load_(cg_flip_rows_[flips[i / 8] >> 4] + 4);
     } else {
@@ -2077,6 +2093,20 @@ CG_VECTOR_FN_ cg_vf_ cg_vf_f16_(const uint8_t *p) {
 }
 CG_VECTOR_FN_ void cg_vf_put_f16_(uint8_t *p, cg_vf_ x) {
     vst1q_u8(p, vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32((float32x4_t)x.a), (float32x4_t)x.b)));
+}
+CG_VECTOR_FN_ cg_vf_ cg_fp8_half_(uint8x8_t b, int is_e5m2) {
+    int16x8_t h = vreinterpretq_s16_u16(vshll_n_u8(b, 8));
+    cg_vf_ v;
+    if (!is_e5m2) h = vandq_s16(vshrq_n_s16(h, 1), vdupq_n_s16((int16_t)-0x4001));
+    v.a = (cg_pf_)vcvt_f32_f16(vget_low_f16(vreinterpretq_f16_s16(h))) * (is_e5m2 ? 1.0f : 256.0f);
+    v.b = (cg_pf_)vcvt_high_f32_f16(vreinterpretq_f16_s16(h)) * (is_e5m2 ? 1.0f : 256.0f);
+    return v;
+}
+CG_VECTOR_FN_ void cg_vf_fp8_(const uint8_t *p, int is_e5m2, cg_vf_ *x, cg_vf_ *y) {
+    const uint8x16_t low = vminq_u8(vld1q_u8(p), vdupq_n_u8(is_e5m2 ? 0xfb : 0xfe));
+    const uint8x16_t b = CG_B_(vminq_s8((int8x16_t)low, vdupq_n_s8(is_e5m2 ? 0x7b : 0x7e)));
+    *x = cg_fp8_half_(vget_low_u8(b), is_e5m2);
+    *y = cg_fp8_half_(vget_high_u8(b), is_e5m2);
 }
 CG_VECTOR_FN_ cg_vd_ cg_widen64_(float32x4_t f) {
     cg_vd_ v;
@@ -2260,9 +2290,9 @@ CG_VECTOR_FN_ cg_pf_ cg_pf_hadamard_(cg_pf_ x) { /* strides 1, 2 */
     x = CG_SHUFFLE_(x, x, 1, 0, 3, 2) + (cg_pf_)((cg_pu_)x ^ odd);
     return CG_SHUFFLE_(x, x, 2, 3, 0, 1) + (cg_pf_)((cg_pu_)x ^ pair);
 }
-CG_VECTOR_FN_ cg_vf_ cg_vf_hadamard_(const float *v, size_t i, const uint8_t *flips) {
+CG_VECTOR_FN_ cg_vf_ cg_vf_hadamard_(const float *v, size_t i, const uint8_t *flips, int flip) {
     cg_vf_ x = cg_vf_of_(cg_vu_load_(cg_at_(v, i))), y;
-    if (flips) x = cg_vf_flip_(x, flips[i / 8]);
+    if (flip) x = cg_vf_flip_(x, flips[i / 8]);
     y.a = cg_pf_hadamard_(x.a + x.b);
     y.b = cg_pf_hadamard_(x.a - x.b);
     return y;
@@ -2886,10 +2916,10 @@ CG_VECTOR_FN_ uint32_t cg_count_above_simd_(const float *v, size_t n, uint32_t p
     cg_vu_ absmax = cg_vu_set_(0), gt = absmax;
     uint32_t g[8];
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const cg_vu_ m = cg_vu_abs_(cg_vu_floats_(v, i));
-        absmax = cg_vu_max_(absmax, m);
-        gt = cg_vu_sub_(gt, cg_vu_gt_(m, p));
+    for (; i + 16 <= n; i += 16) {
+        const cg_vu_ a = cg_vu_abs_(cg_vu_floats_(v, i)), b = cg_vu_abs_(cg_vu_floats_(v, i + 8));
+        absmax = cg_vu_max_(absmax, cg_vu_max_(a, b));
+        gt = cg_vu_sub_(cg_vu_sub_(gt, cg_vu_gt_(a, p)), cg_vu_gt_(b, p));
     }
     cg_vu_store_(g, gt);
     for (int j = 0; j < 8; j++) *above += g[j];
@@ -2924,14 +2954,16 @@ CG_VECTOR_FN_ size_t cg_levels_decode16_(
                  postscale = cg_vf_set_(q->postscale);
     const cg_vu_ max_symbol = cg_vu_set_((uint32_t)q->max_symbol), zero_symbol = cg_vu_set_((uint32_t)q->zero_symbol);
     size_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        for (size_t j = i; j < i + 16; j += 8) {
-            cg_vu_ s = cg_vu_min_(cg_vu_bytes_(symbols + j), max_symbol);
+    for (; i + 16 <= n; i += 16) {
+        CG_UNROLL_
+        for (size_t j = 0; j < 16; j += 8) {
+            const cg_vu_ s = cg_vu_min_(cg_vu_bytes_(symbols + i + j), max_symbol);
             cg_vf_ f = cg_vf_mul_(cg_vf_int_(symmetric ? cg_vu_sub_(s, zero_symbol) : s), step);
             if (!usual || !symmetric) f = cg_vf_add_(decode_offset, f);
             if (!usual) f = cg_vf_finite_(cg_vf_mul_(f, postscale));
-            cg_vf_stream_(out, j, f, non_temporal);
+            cg_vf_stream_(out, i + j, f, non_temporal);
         }
+    }
     return i;
 }
 CG_VECTOR_FN_ void cg_levels_decode_simd_(
@@ -2978,7 +3010,10 @@ static void cg_f16_decode_scalar_(const uint8_t *in, size_t n, float *out, int n
 #if CG_VECTOR_
 CG_VECTOR_FN_ void cg_f16_decode_simd_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) cg_vf_stream_(out, i, cg_vf_f16_(in + 2 * i), non_temporal);
+    for (; i + 16 <= n; i += 16) {
+        cg_vf_stream_(out, i, cg_vf_f16_(in + 2 * i), non_temporal);
+        cg_vf_stream_(out, i + 8, cg_vf_f16_(in + 2 * i + 16), non_temporal);
+    }
     if (i < n) cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
@@ -2991,7 +3026,10 @@ static void cg_bf16_decode_scalar_(const uint8_t *in, size_t n, float *out, int 
 #if CG_VECTOR_
 CG_VECTOR_FN_ void cg_bf16_decode_simd_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) cg_vf_stream_(out, i, cg_vf_of_(cg_vu_shl_(cg_vu_u16_(in + 2 * i), 16)), non_temporal);
+    for (; i + 16 <= n; i += 16) {
+        cg_vf_stream_(out, i, cg_vf_of_(cg_vu_shl_(cg_vu_u16_(in + 2 * i), 16)), non_temporal);
+        cg_vf_stream_(out, i + 8, cg_vf_of_(cg_vu_shl_(cg_vu_u16_(in + 2 * i + 16), 16)), non_temporal);
+    }
     if (i < n) cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
@@ -3039,18 +3077,29 @@ static void cg_axpby_scalar_(const float *x, size_t n, float alpha, float beta, 
             cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(x, i))));
 }
 #if CG_VECTOR_
-CG_VECTOR_FN_ void cg_axpby_simd_(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal) {
+/* The first n / 16 * 16 values; returns how many. beta is 0 (y is not read), 1 or any other, told by which. */
+CG_VECTOR_FN_ size_t cg_axpby16_(
+    const float *x, size_t n, float alpha, float beta, float *y, int non_temporal, int which) {
     const cg_vf_ a = cg_vf_set_(alpha), b = cg_vf_set_(beta);
     size_t i = 0;
-    if (non_temporal && beta == 0.0f)
-        for (; i + 8 <= n; i += 8) cg_vf_stream_(y, i, cg_vf_mul_(a, cg_vf_load_(x, i)), 1);
-    else if (beta == 1.0f)
-        for (; i + 8 <= n; i += 8) cg_vf_store_(y, i, cg_vf_add_(cg_vf_load_(y, i), cg_vf_mul_(a, cg_vf_load_(x, i))));
-    else if (beta != 0.0f)
-        for (; i + 8 <= n; i += 8)
-            cg_vf_store_(y, i, cg_vf_add_(cg_vf_mul_(b, cg_vf_load_(y, i)), cg_vf_mul_(a, cg_vf_load_(x, i))));
-    else if (alpha != 1.0f)
-        for (; i + 8 <= n; i += 8) cg_vf_store_(y, i, cg_vf_mul_(a, cg_vf_load_(x, i)));
+    for (; i + 16 <= n; i += 16) {
+        CG_UNROLL_
+        for (size_t l = 0; l < 16; l += 8) {
+            const size_t j = i + l;
+            cg_vf_ f = cg_vf_mul_(a, cg_vf_load_(x, j));
+            if (which == 1) f = cg_vf_add_(cg_vf_load_(y, j), f);
+            if (which == 2) f = cg_vf_add_(cg_vf_mul_(b, cg_vf_load_(y, j)), f);
+            cg_vf_stream_(y, j, f, non_temporal);
+        }
+    }
+    return i;
+}
+CG_VECTOR_FN_ void cg_axpby_simd_(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal) {
+    size_t i = 0;
+    if (non_temporal && beta == 0.0f) i = cg_axpby16_(x, n, alpha, beta, y, 1, 0);
+    else if (beta == 1.0f) i = cg_axpby16_(x, n, alpha, beta, y, 0, 1);
+    else if (beta != 0.0f) i = cg_axpby16_(x, n, alpha, beta, y, 0, 2);
+    else if (alpha != 1.0f) i = cg_axpby16_(x, n, alpha, beta, y, 0, 0);
     if (i < n) cg_axpby_scalar_(cg_at_(x, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
 }
 #endif
@@ -3065,10 +3114,12 @@ static void cg_move_zero_scalar_(float *from, size_t n, float *y, int non_tempor
 #if CG_VECTOR_
 CG_VECTOR_FN_ void cg_move_zero_simd_(float *from, size_t n, float *y, int non_temporal) {
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const cg_vf_ v = cg_vf_load_(from, i);
+    for (; i + 16 <= n; i += 16) {
+        const cg_vf_ a = cg_vf_load_(from, i), b = cg_vf_load_(from, i + 8);
         cg_vf_store_(from, i, cg_vf_set_(0.0f));
-        cg_vf_stream_(y, i, v, non_temporal);
+        cg_vf_store_(from, i + 8, cg_vf_set_(0.0f));
+        cg_vf_stream_(y, i, a, non_temporal);
+        cg_vf_stream_(y, i + 8, b, non_temporal);
     }
     cg_move_zero_scalar_(cg_at_mut_(from, i), n - i, cg_at_mut_(y, i), 0);
 }
@@ -3098,10 +3149,15 @@ CG_VECTOR_FN_ void cg_checksum_simd_(cg_checksum_ *sum, const uint8_t *words, si
     const size_t rows = word_count / 8;
     memcpy(&s[0], a, 32);
     s[1] = t[0] = t[1] = s[0];
-    for (size_t i = 0; i < rows; i++) {
-        cg_vq_add_words_(s, words + 32 * i);
-        t[0] = cg_vq_add_(t[0], s[0]);
-        t[1] = cg_vq_add_(t[1], s[1]);
+    for (size_t i = 0; i < rows; i += 4) {
+        const size_t many = cg_min_(4, rows - i);
+        CG_UNROLL_
+        for (size_t j = 0; j < 4; j++) {
+            if (j >= many) break;
+            cg_vq_add_words_(s, words + 32 * (i + j));
+            t[0] = cg_vq_add_(t[0], s[0]);
+            t[1] = cg_vq_add_(t[1], s[1]);
+        }
     }
     memcpy(a, &s[0], 32);
     memcpy(a + 4, &s[1], 32);
@@ -3196,13 +3252,14 @@ CG_VECTOR_FN_ void cg_butterfly8_(cg_vf_ *x) { /* three strides between eight ve
     cg_butterfly_(x + 2, x + 6);
     cg_butterfly_(x + 3, x + 7);
 }
-/* Strides up to 32 of the whole block, 64 values at a time, from `from` to v; prefetches 512 values. flips: or NULL */
-CG_VECTOR_FN_ void cg_hadamard_short_(const float *from, float *v, const uint8_t *flips, const float *prefetch) {
+/* Strides up to 32 of the whole block, 64 values at a time, from `from` to v; prefetches 512 values. */
+CG_VECTOR_FN_ void cg_hadamard_short_(
+    const float *from, float *v, const uint8_t *flips, const float *prefetch, int flip) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
         cg_vf_ x[8];
         cg_prefetch32_(prefetch, i / 2, 0);
         CG_UNROLL_
-        for (size_t j = 0; j < 8; j++) x[j] = cg_vf_hadamard_(from, i + 8 * j, flips);
+        for (size_t j = 0; j < 8; j++) x[j] = cg_vf_hadamard_(from, i + 8 * j, flips, flip);
         cg_butterfly8_(x);
         CG_UNROLL_
         for (size_t j = 0; j < 8; j++) cg_vf_store_(v, i + 8 * j, x[j]);
@@ -3217,7 +3274,7 @@ CG_VECTOR_FN_ void cg_hadamard_rows_(const float *v, size_t i, cg_vf_ *x) {
 /* Strides 64 to 512, then flips and scaling where asked for. Sixteen vectors and a spare do not fit the registers of
    AVX2: the first eight are stored meanwhile. */
 CG_VECTOR_FN_ void cg_hadamard_long_(
-    float *v, const uint8_t *flips, float scale_factor, const float *prefetch, int rescale) {
+    float *v, const uint8_t *flips, float scale_factor, const float *prefetch, int flip, int rescale) {
     const cg_vf_ scale = cg_vf_set_(scale_factor);
     for (size_t i = 0; i < 64; i += 8) {
         cg_vf_ x[8];
@@ -3232,7 +3289,7 @@ CG_VECTOR_FN_ void cg_hadamard_long_(
             const size_t at = i + 64 * j;
             cg_vf_ a = cg_vf_load_(v, at), b = x[j];
             cg_butterfly_(&a, &b);
-            if (flips) {
+            if (flip) {
                 a = cg_vf_flip_(a, flips[at / 8]);
                 b = cg_vf_flip_(b, flips[at / 8 + 64]);
             }
@@ -3246,16 +3303,16 @@ CG_VECTOR_FN_ void cg_hadamard_long_(
 CG_VECTOR_FN_ void cg_rotate_from_simd_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
     const float scale = cg_rotate_scale_(rounds), *prefetch = from == v ? v : cg_at_(from, CG_ROTATE_BLOCK_);
     const uint8_t *bits = (const uint8_t *)flips;
-    if (inverse) cg_hadamard_short_(from, v, NULL, prefetch);
-    else cg_hadamard_short_(from, v, bits, prefetch);
+    if (inverse) cg_hadamard_short_(from, v, NULL, prefetch, 0);
+    else cg_hadamard_short_(from, v, bits, prefetch, 1);
     prefetch = cg_at_(prefetch, 512);
     for (int r = 1; r < rounds; r++) {
-        cg_hadamard_long_(v, NULL, 1.0f, prefetch, 0);
-        cg_hadamard_short_(v, v, bits + 128 * (inverse ? rounds - r : r), v);
+        cg_hadamard_long_(v, NULL, 1.0f, prefetch, 0, 0);
+        cg_hadamard_short_(v, v, bits + 128 * (inverse ? rounds - r : r), v, 1);
         prefetch = v;
     }
-    if (inverse) cg_hadamard_long_(v, bits, scale, prefetch, 1);
-    else cg_hadamard_long_(v, NULL, scale, prefetch, 1);
+    if (inverse) cg_hadamard_long_(v, bits, scale, prefetch, 1, 1);
+    else cg_hadamard_long_(v, NULL, scale, prefetch, 0, 1);
 }
 #endif
 
@@ -3469,14 +3526,15 @@ CG_INLINE_ void cg_limits_pad_(const cg_bucketizer_ *g, float *limit) {
     for (int32_t j = 0; j < 7; j++) limit[j] = j < g->limit_count && j < all ? g->limit[j] : cg_as_float_(CG_INF_BITS_);
 }
 #if CG_VECTOR_
-/* A tree search: the index of the node so far, among those of its depth, chooses the next limit from a table. */
+/* A tree search: the index of the node so far, among those of its depth, chooses the next limit from a table.
+   Comparisons give 0 or -1, so that what is accumulated is minus the index; its low bits are looked at. */
 typedef struct cg_search_tree_ {
     cg_vf_ limits[4]; /* to choose from at each depth */
 } cg_search_tree_;
-/* value[first + index*stride], index < many, over and over */
+/* value[first + index*stride], index < many, over and over, for lookups by minus the index */
 CG_VECTOR_FN_ cg_vf_ cg_lookup_table_(const float *value, size_t first, size_t stride, size_t many) {
     float table[8];
-    for (size_t j = 0; j < 8; j++) table[j] = value[first + j % many * stride];
+    for (size_t j = 0; j < 8; j++) table[(8 - j) % 8] = value[first + j % many * stride];
     return cg_vf_load_(table, 0);
 }
 /* A tree of 2^depth - 1 ascending limits, depth 0..4. */
@@ -3488,16 +3546,16 @@ CG_VECTOR_FN_ cg_search_tree_ cg_search_tree_make_(const float *limit, int depth
             limit, ((size_t)1 << (depth - 1 - j)) - 1, (size_t)1 << (depth - j), (size_t)1 << j);
     return t;
 }
-/* how many limits t is above */
+/* minus how many limits t is above */
 CG_VECTOR_FN_ cg_vu_ cg_search_(cg_vf_ t, const cg_search_tree_ *tree, int depth) {
     cg_vu_ index = cg_vu_set_(0);
-    if (depth > 0) index = cg_vu_shr_(cg_vf_gt_(t, tree->limits[0]), 31);
-    if (depth > 1) index = cg_vu_sub_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup4_(tree->limits[1], index)));
-    if (depth > 2) index = cg_vu_sub_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup4_(tree->limits[2], index)));
-    if (depth > 3) index = cg_vu_sub_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup8_(tree->limits[3], index)));
+    if (depth > 0) index = cg_vf_gt_(t, tree->limits[0]);
+    if (depth > 1) index = cg_vu_add_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup4_(tree->limits[1], index)));
+    if (depth > 2) index = cg_vu_add_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup4_(tree->limits[2], index)));
+    if (depth > 3) index = cg_vu_add_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup8_(tree->limits[3], index)));
     return index;
 }
-/* Symbols of eight values, without signs; sums: adds to the lanes s[0], s[1]. */
+/* Minus the symbols of eight values, without signs; sums: adds to the lanes s[0], s[1]. */
 CG_VECTOR_FN_ cg_vu_ cg_bucketize8_(const float *v, size_t i, cg_vf_ inv, const cg_search_tree_ *tree, cg_vf_ centroid,
     cg_vd_ *s, int depth, int sums) {
     const cg_vu_ index = cg_search_(cg_vf_mul_(cg_vf_abs_(cg_vf_load_(v, i)), inv), tree, depth);
@@ -3534,7 +3592,8 @@ CG_VECTOR_FN_ size_t cg_bucketize32_(const cg_bucketizer_ *g, const float *v, si
         const cg_vu_ negative = cg_vb_narrow_signed_(cg_vu_negative_(cg_vu_floats_(v, i)),
             cg_vu_negative_(cg_vu_floats_(v, i + 8)), cg_vu_negative_(cg_vu_floats_(v, i + 16)),
             cg_vu_negative_(cg_vu_floats_(v, i + 24)));
-        cg_vb_put_(symbols + i, cg_vu_or_(cg_vb_narrow_(a, b, c, d), cg_vu_and_(negative, sign)));
+        cg_vb_put_(symbols + i,
+            cg_vu_or_(cg_vb_sub_(cg_vu_set_(0), cg_vb_narrow_signed_(a, b, c, d)), cg_vu_and_(negative, sign)));
     }
     if (sums) cg_lanes_store_(lanes, s);
     return i;
@@ -3563,18 +3622,20 @@ static void cg_table_decode_scalar_(
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_load_(table, symbols[i] & 15u));
 }
 #if CG_VECTOR_
-CG_VECTOR_FN_ size_t cg_table_decode8_(
+CG_VECTOR_FN_ size_t cg_table_decode16_(
     const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
     const cg_vf_ low = cg_vf_load_(table, 0), high = cg_vf_load_(table, 8);
     size_t i = 0;
-    for (; i + 8 <= n; i += 8)
+    for (; i + 16 <= n; i += 16) {
         cg_vf_stream_(out, i, cg_vf_lookup16_(low, high, cg_vu_bytes_(symbols + i)), non_temporal);
+        cg_vf_stream_(out, i + 8, cg_vf_lookup16_(low, high, cg_vu_bytes_(symbols + i + 8)), non_temporal);
+    }
     return i;
 }
 CG_VECTOR_FN_ void cg_table_decode_simd_(
     const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
-    const size_t i = non_temporal ? cg_table_decode8_(table, symbols, n, out, 1)
-                                  : cg_table_decode8_(table, symbols, n, out, 0);
+    const size_t i = non_temporal ? cg_table_decode16_(table, symbols, n, out, 1)
+                                  : cg_table_decode16_(table, symbols, n, out, 0);
     if (i < n) cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
@@ -3609,7 +3670,7 @@ CG_VECTOR_FN_ void cg_nf4_search_simd_(
         const cg_vu_ a = cg_nf4_search8_(v, i, inv, &tree), b = cg_nf4_search8_(v, i + 8, inv, &tree),
                      c = cg_nf4_search8_(v, i + 16, inv, &tree), d = cg_nf4_search8_(v, i + 24, inv, &tree);
         cg_prefetch32_(v, i, CG_AHEAD_);
-        cg_vb_put_(symbols + i, cg_vb_narrow_(a, b, c, d));
+        cg_vb_put_(symbols + i, cg_vb_sub_(cg_vu_set_(0), cg_vb_narrow_signed_(a, b, c, d)));
     }
     if (i < n) cg_nf4_search_scalar_(limit, inv_scale, cg_at_(v, i), n - i, symbols + i);
 }
@@ -4043,30 +4104,24 @@ static void cg_fp8_decode_scalar_(const uint8_t *in, size_t n, float scale, int 
     }
 }
 #if CG_VECTOR_
-/* The code shifted to the place of f32's mantissa, plus the difference of the exponents' biases, is a normal value; with
-   a bias larger by 1, less the smallest normal value, it is a denormal one. The lesser of the two is the right one. */
-CG_VECTOR_FN_ size_t cg_fp8_decode8_(
+CG_VECTOR_FN_ size_t cg_fp8_decode16_(
     const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
-    const uint32_t bias = is_e5m2 ? 112u << 23 : 120u << 23;
-    const cg_vu_ normal_bias = cg_vu_set_(bias), denormal_bias = cg_vu_set_(bias + (1u << 23)),
-                 max_code = cg_vu_set_(is_e5m2 ? 0x7b : 0x7e), low = cg_vu_set_(0x7f);
-    const cg_vf_ scale_v = cg_vf_set_(scale), min_normal = cg_vf_of_(denormal_bias);
+    const cg_vf_ scale_v = cg_vf_set_(scale);
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const cg_vu_ b = cg_vu_bytes_(in + i), sign = cg_vu_shl_(cg_vu_andnot_(low, b), 24);
-        const cg_vu_ m = cg_vu_shl_(cg_vu_min_(cg_vu_and_(b, low), max_code), is_e5m2 ? 21 : 20);
-        const cg_vf_ denormal = cg_vf_sub_(cg_vf_of_(cg_vu_add_(m, denormal_bias)), min_normal);
-        const cg_vu_ f = cg_vu_or_(cg_vu_min_(cg_vu_add_(m, normal_bias), cg_vu_of_(denormal)), sign);
-        cg_vf_stream_(out, i, cg_vf_finite_(cg_vf_mul_(cg_vf_of_(f), scale_v)), non_temporal);
+    for (; i + 16 <= n; i += 16) {
+        cg_vf_ x, y;
+        cg_vf_fp8_(in + i, is_e5m2, &x, &y);
+        cg_vf_stream_(out, i, cg_vf_finite_(cg_vf_mul_(x, scale_v)), non_temporal);
+        cg_vf_stream_(out, i + 8, cg_vf_finite_(cg_vf_mul_(y, scale_v)), non_temporal);
     }
     return i;
 }
 CG_VECTOR_FN_ void cg_fp8_decode_simd_(
     const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
     const size_t i = is_e5m2
-        ? non_temporal ? cg_fp8_decode8_(in, n, scale, 1, out, 1) : cg_fp8_decode8_(in, n, scale, 1, out, 0)
-        : non_temporal ? cg_fp8_decode8_(in, n, scale, 0, out, 1)
-                       : cg_fp8_decode8_(in, n, scale, 0, out, 0);
+        ? non_temporal ? cg_fp8_decode16_(in, n, scale, 1, out, 1) : cg_fp8_decode16_(in, n, scale, 1, out, 0)
+        : non_temporal ? cg_fp8_decode16_(in, n, scale, 0, out, 1)
+                       : cg_fp8_decode16_(in, n, scale, 0, out, 0);
     if (i < n) cg_fp8_decode_scalar_(in + i, n - i, scale, is_e5m2, cg_at_mut_(out, i), 0);
 }
 #endif
@@ -4772,7 +4827,7 @@ static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_str
             cg_store_(out, i * out_stride + j, cg_lowrank_one_(cg_at_(p, i * r), q, q_stride, r, j));
 }
 #if CG_VECTOR_
-/* rows is 1 or 4, a constant; count % 16 == 0 */
+/* rows is 1 or 4, a constant; count % 16 == 0, r > 0 */
 CG_VECTOR_FN_ void cg_lowrank16_(const float *p, const float *q, size_t q_stride, unsigned r, size_t count, float *out,
     size_t out_stride, size_t rows, int non_temporal) {
     for (size_t j = 0; j + 16 <= count; j += 16) {
@@ -4780,14 +4835,18 @@ CG_VECTOR_FN_ void cg_lowrank16_(const float *p, const float *q, size_t q_stride
         cg_vu_ absmax = cg_vu_set_(0);
         const float *v = cg_at_(q, j);
         CG_UNROLL_
-        for (size_t i = 0; i < rows; i++) s[i] = t[i] = cg_vf_set_(0.0f);
-        for (size_t a = 0; a < r; a++, v = cg_at_(v, q_stride)) {
-            const cg_vf_ x = cg_vf_load_(v, 0), y = cg_vf_load_(v, 8);
+        for (size_t i = 0; i < rows; i++) {
+            const cg_vf_ w = cg_vf_set_(cg_load_(p, i * r));
+            s[i] = cg_vf_mul_(w, cg_vf_load_(v, 0));
+            t[i] = cg_vf_mul_(w, cg_vf_load_(v, 8));
+        }
+        for (size_t a = 1; a < r; a++) {
+            const cg_vf_ x = cg_vf_load_(v = cg_at_(v, q_stride), 0), y = cg_vf_load_(v, 8);
             CG_UNROLL_
             for (size_t i = 0; i < rows; i++) {
-                const cg_vf_ w = cg_vf_set_(cg_load_(p, a + i * r)), c = cg_vf_mul_(w, x), d = cg_vf_mul_(w, y);
-                s[i] = a ? cg_vf_add_(s[i], c) : c;
-                t[i] = a ? cg_vf_add_(t[i], d) : d;
+                const cg_vf_ w = cg_vf_set_(cg_load_(p, a + i * r));
+                s[i] = cg_vf_add_(s[i], cg_vf_mul_(w, x));
+                t[i] = cg_vf_add_(t[i], cg_vf_mul_(w, y));
             }
         }
         CG_UNROLL_
@@ -4806,7 +4865,7 @@ CG_VECTOR_FN_ void cg_lowrank16_(const float *p, const float *q, size_t q_stride
 }
 CG_VECTOR_FN_ void cg_lowrank_tile_simd_(const float *p, const float *q, size_t q_stride, unsigned r, size_t rows,
     size_t count, float *out, size_t out_stride, int non_temporal) {
-    const size_t vector_cols = count & ~(size_t)15;
+    const size_t vector_cols = r ? count & ~(size_t)15 : 0;
     /* a q of few rows is read faster than four rows of out are written at once */
     const size_t step = r > 6 ? 4 : 1;
     for (size_t i = 0, many; i < rows; i += many) {

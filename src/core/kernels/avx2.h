@@ -121,7 +121,22 @@ CG_VECTOR_FN_ void cg_vu_store24_(uint8_t *p, cg_vu_ x) {
 }
 /* Eight f16, to nearest even; what is too large becomes Inf. */
 CG_VECTOR_FN_ cg_vf_ cg_vf_f16_(const uint8_t *p) { return (cg_vf_)_mm256_cvtph_ps(cg_load16_(p)); }
-CG_VECTOR_FN_ void cg_vf_put_f16_(uint8_t *p, cg_vf_ x) { cg_store16_(p, _mm256_cvtps_ph((__m256)x, 0)); }
+CG_VECTOR_FN_ void cg_vf_put_f16_(uint8_t *p, cg_vf_ x) {
+    cg_store16_(p, _mm256_cvtps_ph((__m256)x, 0));
+} /* 16 bytes of E5M2 or E4M3, where Inf and NaN count as the largest value. Both are f16 with fewer mantissa bits; as
+   E4M3 has one exponent bit less, too, its values appear there times 2^-8. */
+CG_VECTOR_FN_ void cg_vf_fp8_(const uint8_t *p, int is_e5m2, cg_vf_ *x, cg_vf_ *y) {
+    const __m128i top = _mm_set1_epi8(is_e5m2 ? 0x7b : 0x7e), bottom = _mm_set1_epi8((char)(is_e5m2 ? 0xfb : 0xfe));
+    const __m128i b = _mm_min_epi8(_mm_min_epu8(cg_load16_(p), bottom), top), keep = _mm_set1_epi16((short)0xbfff);
+    __m128i low = _mm_unpacklo_epi8(_mm_setzero_si128(), b), high = _mm_unpackhi_epi8(_mm_setzero_si128(), b);
+    if (!is_e5m2) { /* the sign stays where it is */
+        low = _mm_and_si128(_mm_srai_epi16(low, 1), keep);
+        high = _mm_and_si128(_mm_srai_epi16(high, 1), keep);
+    }
+    *x = (cg_vf_)_mm256_cvtph_ps(low) * (is_e5m2 ? 1.0f : 256.0f);
+    *y = (cg_vf_)_mm256_cvtph_ps(high) * (is_e5m2 ? 1.0f : 256.0f);
+}
+
 /* Four f64: of four floats at v + i, of the first four lanes, of the last. */
 CG_VECTOR_FN_ cg_vd_ cg_vd_floats_(const float *v, size_t i) {
     return (cg_vd_)_mm256_cvtps_pd(_mm_castsi128_ps(cg_load16_(cg_at_(v, i))));
@@ -192,15 +207,16 @@ CG_VECTOR_FN_ cg_vf_ cg_vf_flip_(cg_vf_ x, uint32_t byte) {
     return (cg_vf_)((cg_vu_)x ^ (cg_vu_)cg_load2x16_(cg_flip_rows_[byte & 15u], cg_flip_rows_[byte >> 4]));
 }
 /* The Hadamard butterfly of the eight values at v + i, strides 4, 1, 2: each lane gets its pair's other value, plus or
-   minus its own. For stride 4 the loads repeat a half, which needs no shuffle. flips: NULL, or bits that negate. */
-CG_VECTOR_FN_ cg_vf_ cg_vf_hadamard_(const float *v, size_t i, const uint8_t *flips) {
+   minus its own. For stride 4 the loads repeat a half, which needs no shuffle. flip: whether the bits of flips negate
+   values before. */
+CG_VECTOR_FN_ cg_vf_ cg_vf_hadamard_(const float *v, size_t i, const uint8_t *flips, int flip) {
     const cg_vu_ odd = { 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_ };
     const cg_vu_ pair = { 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_, 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_ };
     const cg_vu_ half = { 0, 0, 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_, CG_SIGN_BIT_, CG_SIGN_BIT_ };
     cg_vu_ x = (cg_vu_)_mm256_broadcastsi128_si256(cg_load16_(cg_at_(v, i)));
     cg_vu_ y = (cg_vu_)_mm256_broadcastsi128_si256(cg_load16_(cg_at_(v, i + 4)));
     cg_vf_ z;
-    if (flips) {
+    if (flip) {
         x ^= cg_vu_load_(cg_flip_rows_[flips[i / 8] & 15u]);
         y ^= cg_vu_load_(cg_flip_rows_[flips[i / 8] >> 4] + 4);
     } else {

@@ -18,18 +18,29 @@ static void cg_axpby_scalar_(const float *x, size_t n, float alpha, float beta, 
             cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(x, i))));
 }
 #if CG_VECTOR_
-CG_VECTOR_FN_ void cg_axpby_simd_(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal) {
+/* The first n / 16 * 16 values; returns how many. beta is 0 (y is not read), 1 or any other, told by which. */
+CG_VECTOR_FN_ size_t cg_axpby16_(
+    const float *x, size_t n, float alpha, float beta, float *y, int non_temporal, int which) {
     const cg_vf_ a = cg_vf_set_(alpha), b = cg_vf_set_(beta);
     size_t i = 0;
-    if (non_temporal && beta == 0.0f)
-        for (; i + 8 <= n; i += 8) cg_vf_stream_(y, i, cg_vf_mul_(a, cg_vf_load_(x, i)), 1);
-    else if (beta == 1.0f)
-        for (; i + 8 <= n; i += 8) cg_vf_store_(y, i, cg_vf_add_(cg_vf_load_(y, i), cg_vf_mul_(a, cg_vf_load_(x, i))));
-    else if (beta != 0.0f)
-        for (; i + 8 <= n; i += 8)
-            cg_vf_store_(y, i, cg_vf_add_(cg_vf_mul_(b, cg_vf_load_(y, i)), cg_vf_mul_(a, cg_vf_load_(x, i))));
-    else if (alpha != 1.0f)
-        for (; i + 8 <= n; i += 8) cg_vf_store_(y, i, cg_vf_mul_(a, cg_vf_load_(x, i)));
+    for (; i + 16 <= n; i += 16) {
+        CG_UNROLL_
+        for (size_t l = 0; l < 16; l += 8) {
+            const size_t j = i + l;
+            cg_vf_ f = cg_vf_mul_(a, cg_vf_load_(x, j));
+            if (which == 1) f = cg_vf_add_(cg_vf_load_(y, j), f);
+            if (which == 2) f = cg_vf_add_(cg_vf_mul_(b, cg_vf_load_(y, j)), f);
+            cg_vf_stream_(y, j, f, non_temporal);
+        }
+    }
+    return i;
+}
+CG_VECTOR_FN_ void cg_axpby_simd_(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal) {
+    size_t i = 0;
+    if (non_temporal && beta == 0.0f) i = cg_axpby16_(x, n, alpha, beta, y, 1, 0);
+    else if (beta == 1.0f) i = cg_axpby16_(x, n, alpha, beta, y, 0, 1);
+    else if (beta != 0.0f) i = cg_axpby16_(x, n, alpha, beta, y, 0, 2);
+    else if (alpha != 1.0f) i = cg_axpby16_(x, n, alpha, beta, y, 0, 0);
     if (i < n) cg_axpby_scalar_(cg_at_(x, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
 }
 #endif
@@ -44,10 +55,12 @@ static void cg_move_zero_scalar_(float *from, size_t n, float *y, int non_tempor
 #if CG_VECTOR_
 CG_VECTOR_FN_ void cg_move_zero_simd_(float *from, size_t n, float *y, int non_temporal) {
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const cg_vf_ v = cg_vf_load_(from, i);
+    for (; i + 16 <= n; i += 16) {
+        const cg_vf_ a = cg_vf_load_(from, i), b = cg_vf_load_(from, i + 8);
         cg_vf_store_(from, i, cg_vf_set_(0.0f));
-        cg_vf_stream_(y, i, v, non_temporal);
+        cg_vf_store_(from, i + 8, cg_vf_set_(0.0f));
+        cg_vf_stream_(y, i, a, non_temporal);
+        cg_vf_stream_(y, i + 8, b, non_temporal);
     }
     cg_move_zero_scalar_(cg_at_mut_(from, i), n - i, cg_at_mut_(y, i), 0);
 }
@@ -77,10 +90,15 @@ CG_VECTOR_FN_ void cg_checksum_simd_(cg_checksum_ *sum, const uint8_t *words, si
     const size_t rows = word_count / 8;
     memcpy(&s[0], a, 32);
     s[1] = t[0] = t[1] = s[0];
-    for (size_t i = 0; i < rows; i++) {
-        cg_vq_add_words_(s, words + 32 * i);
-        t[0] = cg_vq_add_(t[0], s[0]);
-        t[1] = cg_vq_add_(t[1], s[1]);
+    for (size_t i = 0; i < rows; i += 4) {
+        const size_t many = cg_min_(4, rows - i);
+        CG_UNROLL_
+        for (size_t j = 0; j < 4; j++) {
+            if (j >= many) break;
+            cg_vq_add_words_(s, words + 32 * (i + j));
+            t[0] = cg_vq_add_(t[0], s[0]);
+            t[1] = cg_vq_add_(t[1], s[1]);
+        }
     }
     memcpy(a, &s[0], 32);
     memcpy(a + 4, &s[1], 32);

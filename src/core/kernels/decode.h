@@ -24,14 +24,16 @@ CG_VECTOR_FN_ size_t cg_levels_decode16_(
                  postscale = cg_vf_set_(q->postscale);
     const cg_vu_ max_symbol = cg_vu_set_((uint32_t)q->max_symbol), zero_symbol = cg_vu_set_((uint32_t)q->zero_symbol);
     size_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        for (size_t j = i; j < i + 16; j += 8) {
-            cg_vu_ s = cg_vu_min_(cg_vu_bytes_(symbols + j), max_symbol);
+    for (; i + 16 <= n; i += 16) {
+        CG_UNROLL_
+        for (size_t j = 0; j < 16; j += 8) {
+            const cg_vu_ s = cg_vu_min_(cg_vu_bytes_(symbols + i + j), max_symbol);
             cg_vf_ f = cg_vf_mul_(cg_vf_int_(symmetric ? cg_vu_sub_(s, zero_symbol) : s), step);
             if (!usual || !symmetric) f = cg_vf_add_(decode_offset, f);
             if (!usual) f = cg_vf_finite_(cg_vf_mul_(f, postscale));
-            cg_vf_stream_(out, j, f, non_temporal);
+            cg_vf_stream_(out, i + j, f, non_temporal);
         }
+    }
     return i;
 }
 CG_VECTOR_FN_ void cg_levels_decode_simd_(
@@ -78,7 +80,10 @@ static void cg_f16_decode_scalar_(const uint8_t *in, size_t n, float *out, int n
 #if CG_VECTOR_
 CG_VECTOR_FN_ void cg_f16_decode_simd_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) cg_vf_stream_(out, i, cg_vf_f16_(in + 2 * i), non_temporal);
+    for (; i + 16 <= n; i += 16) {
+        cg_vf_stream_(out, i, cg_vf_f16_(in + 2 * i), non_temporal);
+        cg_vf_stream_(out, i + 8, cg_vf_f16_(in + 2 * i + 16), non_temporal);
+    }
     if (i < n) cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
@@ -91,7 +96,10 @@ static void cg_bf16_decode_scalar_(const uint8_t *in, size_t n, float *out, int 
 #if CG_VECTOR_
 CG_VECTOR_FN_ void cg_bf16_decode_simd_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) cg_vf_stream_(out, i, cg_vf_of_(cg_vu_shl_(cg_vu_u16_(in + 2 * i), 16)), non_temporal);
+    for (; i + 16 <= n; i += 16) {
+        cg_vf_stream_(out, i, cg_vf_of_(cg_vu_shl_(cg_vu_u16_(in + 2 * i), 16)), non_temporal);
+        cg_vf_stream_(out, i + 8, cg_vf_of_(cg_vu_shl_(cg_vu_u16_(in + 2 * i + 16), 16)), non_temporal);
+    }
     if (i < n) cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif

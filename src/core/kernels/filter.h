@@ -130,10 +130,10 @@ CG_VECTOR_FN_ uint32_t cg_count_above_simd_(const float *v, size_t n, uint32_t p
     cg_vu_ absmax = cg_vu_set_(0), gt = absmax;
     uint32_t g[8];
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const cg_vu_ m = cg_vu_abs_(cg_vu_floats_(v, i));
-        absmax = cg_vu_max_(absmax, m);
-        gt = cg_vu_sub_(gt, cg_vu_gt_(m, p));
+    for (; i + 16 <= n; i += 16) {
+        const cg_vu_ a = cg_vu_abs_(cg_vu_floats_(v, i)), b = cg_vu_abs_(cg_vu_floats_(v, i + 8));
+        absmax = cg_vu_max_(absmax, cg_vu_max_(a, b));
+        gt = cg_vu_sub_(cg_vu_sub_(gt, cg_vu_gt_(a, p)), cg_vu_gt_(b, p));
     }
     cg_vu_store_(g, gt);
     for (int j = 0; j < 8; j++) *above += g[j];

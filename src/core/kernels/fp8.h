@@ -76,30 +76,24 @@ static void cg_fp8_decode_scalar_(const uint8_t *in, size_t n, float scale, int 
     }
 }
 #if CG_VECTOR_
-/* The code shifted to the place of f32's mantissa, plus the difference of the exponents' biases, is a normal value; with
-   a bias larger by 1, less the smallest normal value, it is a denormal one. The lesser of the two is the right one. */
-CG_VECTOR_FN_ size_t cg_fp8_decode8_(
+CG_VECTOR_FN_ size_t cg_fp8_decode16_(
     const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
-    const uint32_t bias = is_e5m2 ? 112u << 23 : 120u << 23;
-    const cg_vu_ normal_bias = cg_vu_set_(bias), denormal_bias = cg_vu_set_(bias + (1u << 23)),
-                 max_code = cg_vu_set_(is_e5m2 ? 0x7b : 0x7e), low = cg_vu_set_(0x7f);
-    const cg_vf_ scale_v = cg_vf_set_(scale), min_normal = cg_vf_of_(denormal_bias);
+    const cg_vf_ scale_v = cg_vf_set_(scale);
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const cg_vu_ b = cg_vu_bytes_(in + i), sign = cg_vu_shl_(cg_vu_andnot_(low, b), 24);
-        const cg_vu_ m = cg_vu_shl_(cg_vu_min_(cg_vu_and_(b, low), max_code), is_e5m2 ? 21 : 20);
-        const cg_vf_ denormal = cg_vf_sub_(cg_vf_of_(cg_vu_add_(m, denormal_bias)), min_normal);
-        const cg_vu_ f = cg_vu_or_(cg_vu_min_(cg_vu_add_(m, normal_bias), cg_vu_of_(denormal)), sign);
-        cg_vf_stream_(out, i, cg_vf_finite_(cg_vf_mul_(cg_vf_of_(f), scale_v)), non_temporal);
+    for (; i + 16 <= n; i += 16) {
+        cg_vf_ x, y;
+        cg_vf_fp8_(in + i, is_e5m2, &x, &y);
+        cg_vf_stream_(out, i, cg_vf_finite_(cg_vf_mul_(x, scale_v)), non_temporal);
+        cg_vf_stream_(out, i + 8, cg_vf_finite_(cg_vf_mul_(y, scale_v)), non_temporal);
     }
     return i;
 }
 CG_VECTOR_FN_ void cg_fp8_decode_simd_(
     const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
     const size_t i = is_e5m2
-        ? non_temporal ? cg_fp8_decode8_(in, n, scale, 1, out, 1) : cg_fp8_decode8_(in, n, scale, 1, out, 0)
-        : non_temporal ? cg_fp8_decode8_(in, n, scale, 0, out, 1)
-                       : cg_fp8_decode8_(in, n, scale, 0, out, 0);
+        ? non_temporal ? cg_fp8_decode16_(in, n, scale, 1, out, 1) : cg_fp8_decode16_(in, n, scale, 1, out, 0)
+        : non_temporal ? cg_fp8_decode16_(in, n, scale, 0, out, 1)
+                       : cg_fp8_decode16_(in, n, scale, 0, out, 0);
     if (i < n) cg_fp8_decode_scalar_(in + i, n - i, scale, is_e5m2, cg_at_mut_(out, i), 0);
 }
 #endif

@@ -102,9 +102,9 @@ CG_VECTOR_FN_ cg_pf_ cg_pf_hadamard_(cg_pf_ x) { /* strides 1, 2 */
     x = CG_SHUFFLE_(x, x, 1, 0, 3, 2) + (cg_pf_)((cg_pu_)x ^ odd);
     return CG_SHUFFLE_(x, x, 2, 3, 0, 1) + (cg_pf_)((cg_pu_)x ^ pair);
 }
-CG_VECTOR_FN_ cg_vf_ cg_vf_hadamard_(const float *v, size_t i, const uint8_t *flips) {
+CG_VECTOR_FN_ cg_vf_ cg_vf_hadamard_(const float *v, size_t i, const uint8_t *flips, int flip) {
     cg_vf_ x = cg_vf_of_(cg_vu_load_(cg_at_(v, i))), y;
-    if (flips) x = cg_vf_flip_(x, flips[i / 8]);
+    if (flip) x = cg_vf_flip_(x, flips[i / 8]);
     y.a = cg_pf_hadamard_(x.a + x.b);
     y.b = cg_pf_hadamard_(x.a - x.b);
     return y;

@@ -27,14 +27,15 @@ CG_INLINE_ void cg_limits_pad_(const cg_bucketizer_ *g, float *limit) {
     for (int32_t j = 0; j < 7; j++) limit[j] = j < g->limit_count && j < all ? g->limit[j] : cg_as_float_(CG_INF_BITS_);
 }
 #if CG_VECTOR_
-/* A tree search: the index of the node so far, among those of its depth, chooses the next limit from a table. */
+/* A tree search: the index of the node so far, among those of its depth, chooses the next limit from a table.
+   Comparisons give 0 or -1, so that what is accumulated is minus the index; its low bits are looked at. */
 typedef struct cg_search_tree_ {
     cg_vf_ limits[4]; /* to choose from at each depth */
 } cg_search_tree_;
-/* value[first + index*stride], index < many, over and over */
+/* value[first + index*stride], index < many, over and over, for lookups by minus the index */
 CG_VECTOR_FN_ cg_vf_ cg_lookup_table_(const float *value, size_t first, size_t stride, size_t many) {
     float table[8];
-    for (size_t j = 0; j < 8; j++) table[j] = value[first + j % many * stride];
+    for (size_t j = 0; j < 8; j++) table[(8 - j) % 8] = value[first + j % many * stride];
     return cg_vf_load_(table, 0);
 }
 /* A tree of 2^depth - 1 ascending limits, depth 0..4. */
@@ -46,16 +47,16 @@ CG_VECTOR_FN_ cg_search_tree_ cg_search_tree_make_(const float *limit, int depth
             limit, ((size_t)1 << (depth - 1 - j)) - 1, (size_t)1 << (depth - j), (size_t)1 << j);
     return t;
 }
-/* how many limits t is above */
+/* minus how many limits t is above */
 CG_VECTOR_FN_ cg_vu_ cg_search_(cg_vf_ t, const cg_search_tree_ *tree, int depth) {
     cg_vu_ index = cg_vu_set_(0);
-    if (depth > 0) index = cg_vu_shr_(cg_vf_gt_(t, tree->limits[0]), 31);
-    if (depth > 1) index = cg_vu_sub_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup4_(tree->limits[1], index)));
-    if (depth > 2) index = cg_vu_sub_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup4_(tree->limits[2], index)));
-    if (depth > 3) index = cg_vu_sub_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup8_(tree->limits[3], index)));
+    if (depth > 0) index = cg_vf_gt_(t, tree->limits[0]);
+    if (depth > 1) index = cg_vu_add_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup4_(tree->limits[1], index)));
+    if (depth > 2) index = cg_vu_add_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup4_(tree->limits[2], index)));
+    if (depth > 3) index = cg_vu_add_(cg_vu_add_(index, index), cg_vf_gt_(t, cg_vf_lookup8_(tree->limits[3], index)));
     return index;
 }
-/* Symbols of eight values, without signs; sums: adds to the lanes s[0], s[1]. */
+/* Minus the symbols of eight values, without signs; sums: adds to the lanes s[0], s[1]. */
 CG_VECTOR_FN_ cg_vu_ cg_bucketize8_(const float *v, size_t i, cg_vf_ inv, const cg_search_tree_ *tree, cg_vf_ centroid,
     cg_vd_ *s, int depth, int sums) {
     const cg_vu_ index = cg_search_(cg_vf_mul_(cg_vf_abs_(cg_vf_load_(v, i)), inv), tree, depth);
@@ -92,7 +93,8 @@ CG_VECTOR_FN_ size_t cg_bucketize32_(const cg_bucketizer_ *g, const float *v, si
         const cg_vu_ negative = cg_vb_narrow_signed_(cg_vu_negative_(cg_vu_floats_(v, i)),
             cg_vu_negative_(cg_vu_floats_(v, i + 8)), cg_vu_negative_(cg_vu_floats_(v, i + 16)),
             cg_vu_negative_(cg_vu_floats_(v, i + 24)));
-        cg_vb_put_(symbols + i, cg_vu_or_(cg_vb_narrow_(a, b, c, d), cg_vu_and_(negative, sign)));
+        cg_vb_put_(symbols + i,
+            cg_vu_or_(cg_vb_sub_(cg_vu_set_(0), cg_vb_narrow_signed_(a, b, c, d)), cg_vu_and_(negative, sign)));
     }
     if (sums) cg_lanes_store_(lanes, s);
     return i;
@@ -121,18 +123,20 @@ static void cg_table_decode_scalar_(
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_load_(table, symbols[i] & 15u));
 }
 #if CG_VECTOR_
-CG_VECTOR_FN_ size_t cg_table_decode8_(
+CG_VECTOR_FN_ size_t cg_table_decode16_(
     const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
     const cg_vf_ low = cg_vf_load_(table, 0), high = cg_vf_load_(table, 8);
     size_t i = 0;
-    for (; i + 8 <= n; i += 8)
+    for (; i + 16 <= n; i += 16) {
         cg_vf_stream_(out, i, cg_vf_lookup16_(low, high, cg_vu_bytes_(symbols + i)), non_temporal);
+        cg_vf_stream_(out, i + 8, cg_vf_lookup16_(low, high, cg_vu_bytes_(symbols + i + 8)), non_temporal);
+    }
     return i;
 }
 CG_VECTOR_FN_ void cg_table_decode_simd_(
     const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
-    const size_t i = non_temporal ? cg_table_decode8_(table, symbols, n, out, 1)
-                                  : cg_table_decode8_(table, symbols, n, out, 0);
+    const size_t i = non_temporal ? cg_table_decode16_(table, symbols, n, out, 1)
+                                  : cg_table_decode16_(table, symbols, n, out, 0);
     if (i < n) cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
@@ -167,7 +171,7 @@ CG_VECTOR_FN_ void cg_nf4_search_simd_(
         const cg_vu_ a = cg_nf4_search8_(v, i, inv, &tree), b = cg_nf4_search8_(v, i + 8, inv, &tree),
                      c = cg_nf4_search8_(v, i + 16, inv, &tree), d = cg_nf4_search8_(v, i + 24, inv, &tree);
         cg_prefetch32_(v, i, CG_AHEAD_);
-        cg_vb_put_(symbols + i, cg_vb_narrow_(a, b, c, d));
+        cg_vb_put_(symbols + i, cg_vb_sub_(cg_vu_set_(0), cg_vb_narrow_signed_(a, b, c, d)));
     }
     if (i < n) cg_nf4_search_scalar_(limit, inv_scale, cg_at_(v, i), n - i, symbols + i);
 }

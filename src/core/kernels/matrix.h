@@ -184,7 +184,7 @@ static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_str
             cg_store_(out, i * out_stride + j, cg_lowrank_one_(cg_at_(p, i * r), q, q_stride, r, j));
 }
 #if CG_VECTOR_
-/* rows is 1 or 4, a constant; count % 16 == 0 */
+/* rows is 1 or 4, a constant; count % 16 == 0, r > 0 */
 CG_VECTOR_FN_ void cg_lowrank16_(const float *p, const float *q, size_t q_stride, unsigned r, size_t count, float *out,
     size_t out_stride, size_t rows, int non_temporal) {
     for (size_t j = 0; j + 16 <= count; j += 16) {
@@ -192,14 +192,18 @@ CG_VECTOR_FN_ void cg_lowrank16_(const float *p, const float *q, size_t q_stride
         cg_vu_ absmax = cg_vu_set_(0);
         const float *v = cg_at_(q, j);
         CG_UNROLL_
-        for (size_t i = 0; i < rows; i++) s[i] = t[i] = cg_vf_set_(0.0f);
-        for (size_t a = 0; a < r; a++, v = cg_at_(v, q_stride)) {
-            const cg_vf_ x = cg_vf_load_(v, 0), y = cg_vf_load_(v, 8);
+        for (size_t i = 0; i < rows; i++) {
+            const cg_vf_ w = cg_vf_set_(cg_load_(p, i * r));
+            s[i] = cg_vf_mul_(w, cg_vf_load_(v, 0));
+            t[i] = cg_vf_mul_(w, cg_vf_load_(v, 8));
+        }
+        for (size_t a = 1; a < r; a++) {
+            const cg_vf_ x = cg_vf_load_(v = cg_at_(v, q_stride), 0), y = cg_vf_load_(v, 8);
             CG_UNROLL_
             for (size_t i = 0; i < rows; i++) {
-                const cg_vf_ w = cg_vf_set_(cg_load_(p, a + i * r)), c = cg_vf_mul_(w, x), d = cg_vf_mul_(w, y);
-                s[i] = a ? cg_vf_add_(s[i], c) : c;
-                t[i] = a ? cg_vf_add_(t[i], d) : d;
+                const cg_vf_ w = cg_vf_set_(cg_load_(p, a + i * r));
+                s[i] = cg_vf_add_(s[i], cg_vf_mul_(w, x));
+                t[i] = cg_vf_add_(t[i], cg_vf_mul_(w, y));
             }
         }
         CG_UNROLL_
@@ -218,7 +222,7 @@ CG_VECTOR_FN_ void cg_lowrank16_(const float *p, const float *q, size_t q_stride
 }
 CG_VECTOR_FN_ void cg_lowrank_tile_simd_(const float *p, const float *q, size_t q_stride, unsigned r, size_t rows,
     size_t count, float *out, size_t out_stride, int non_temporal) {
-    const size_t vector_cols = count & ~(size_t)15;
+    const size_t vector_cols = r ? count & ~(size_t)15 : 0;
     /* a q of few rows is read faster than four rows of out are written at once */
     const size_t step = r > 6 ? 4 : 1;
     for (size_t i = 0, many; i < rows; i += many) {

@@ -109,6 +109,20 @@ CG_VECTOR_FN_ cg_vf_ cg_vf_f16_(const uint8_t *p) {
 CG_VECTOR_FN_ void cg_vf_put_f16_(uint8_t *p, cg_vf_ x) {
     vst1q_u8(p, vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32((float32x4_t)x.a), (float32x4_t)x.b)));
 }
+CG_VECTOR_FN_ cg_vf_ cg_fp8_half_(uint8x8_t b, int is_e5m2) {
+    int16x8_t h = vreinterpretq_s16_u16(vshll_n_u8(b, 8));
+    cg_vf_ v;
+    if (!is_e5m2) h = vandq_s16(vshrq_n_s16(h, 1), vdupq_n_s16((int16_t)-0x4001));
+    v.a = (cg_pf_)vcvt_f32_f16(vget_low_f16(vreinterpretq_f16_s16(h))) * (is_e5m2 ? 1.0f : 256.0f);
+    v.b = (cg_pf_)vcvt_high_f32_f16(vreinterpretq_f16_s16(h)) * (is_e5m2 ? 1.0f : 256.0f);
+    return v;
+}
+CG_VECTOR_FN_ void cg_vf_fp8_(const uint8_t *p, int is_e5m2, cg_vf_ *x, cg_vf_ *y) {
+    const uint8x16_t low = vminq_u8(vld1q_u8(p), vdupq_n_u8(is_e5m2 ? 0xfb : 0xfe));
+    const uint8x16_t b = CG_B_(vminq_s8((int8x16_t)low, vdupq_n_s8(is_e5m2 ? 0x7b : 0x7e)));
+    *x = cg_fp8_half_(vget_low_u8(b), is_e5m2);
+    *y = cg_fp8_half_(vget_high_u8(b), is_e5m2);
+}
 CG_VECTOR_FN_ cg_vd_ cg_widen64_(float32x4_t f) {
     cg_vd_ v;
     v.a = (cg_pd_)vcvt_f64_f32(vget_low_f32(f));

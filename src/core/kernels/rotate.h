@@ -75,13 +75,14 @@ CG_VECTOR_FN_ void cg_butterfly8_(cg_vf_ *x) { /* three strides between eight ve
     cg_butterfly_(x + 2, x + 6);
     cg_butterfly_(x + 3, x + 7);
 }
-/* Strides up to 32 of the whole block, 64 values at a time, from `from` to v; prefetches 512 values. flips: or NULL */
-CG_VECTOR_FN_ void cg_hadamard_short_(const float *from, float *v, const uint8_t *flips, const float *prefetch) {
+/* Strides up to 32 of the whole block, 64 values at a time, from `from` to v; prefetches 512 values. */
+CG_VECTOR_FN_ void cg_hadamard_short_(
+    const float *from, float *v, const uint8_t *flips, const float *prefetch, int flip) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
         cg_vf_ x[8];
         cg_prefetch32_(prefetch, i / 2, 0);
         CG_UNROLL_
-        for (size_t j = 0; j < 8; j++) x[j] = cg_vf_hadamard_(from, i + 8 * j, flips);
+        for (size_t j = 0; j < 8; j++) x[j] = cg_vf_hadamard_(from, i + 8 * j, flips, flip);
         cg_butterfly8_(x);
         CG_UNROLL_
         for (size_t j = 0; j < 8; j++) cg_vf_store_(v, i + 8 * j, x[j]);
@@ -96,7 +97,7 @@ CG_VECTOR_FN_ void cg_hadamard_rows_(const float *v, size_t i, cg_vf_ *x) {
 /* Strides 64 to 512, then flips and scaling where asked for. Sixteen vectors and a spare do not fit the registers of
    AVX2: the first eight are stored meanwhile. */
 CG_VECTOR_FN_ void cg_hadamard_long_(
-    float *v, const uint8_t *flips, float scale_factor, const float *prefetch, int rescale) {
+    float *v, const uint8_t *flips, float scale_factor, const float *prefetch, int flip, int rescale) {
     const cg_vf_ scale = cg_vf_set_(scale_factor);
     for (size_t i = 0; i < 64; i += 8) {
         cg_vf_ x[8];
@@ -111,7 +112,7 @@ CG_VECTOR_FN_ void cg_hadamard_long_(
             const size_t at = i + 64 * j;
             cg_vf_ a = cg_vf_load_(v, at), b = x[j];
             cg_butterfly_(&a, &b);
-            if (flips) {
+            if (flip) {
                 a = cg_vf_flip_(a, flips[at / 8]);
                 b = cg_vf_flip_(b, flips[at / 8 + 64]);
             }
@@ -125,15 +126,15 @@ CG_VECTOR_FN_ void cg_hadamard_long_(
 CG_VECTOR_FN_ void cg_rotate_from_simd_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
     const float scale = cg_rotate_scale_(rounds), *prefetch = from == v ? v : cg_at_(from, CG_ROTATE_BLOCK_);
     const uint8_t *bits = (const uint8_t *)flips;
-    if (inverse) cg_hadamard_short_(from, v, NULL, prefetch);
-    else cg_hadamard_short_(from, v, bits, prefetch);
+    if (inverse) cg_hadamard_short_(from, v, NULL, prefetch, 0);
+    else cg_hadamard_short_(from, v, bits, prefetch, 1);
     prefetch = cg_at_(prefetch, 512);
     for (int r = 1; r < rounds; r++) {
-        cg_hadamard_long_(v, NULL, 1.0f, prefetch, 0);
-        cg_hadamard_short_(v, v, bits + 128 * (inverse ? rounds - r : r), v);
+        cg_hadamard_long_(v, NULL, 1.0f, prefetch, 0, 0);
+        cg_hadamard_short_(v, v, bits + 128 * (inverse ? rounds - r : r), v, 1);
         prefetch = v;
     }
-    if (inverse) cg_hadamard_long_(v, bits, scale, prefetch, 1);
-    else cg_hadamard_long_(v, NULL, scale, prefetch, 1);
+    if (inverse) cg_hadamard_long_(v, bits, scale, prefetch, 1, 1);
+    else cg_hadamard_long_(v, NULL, scale, prefetch, 0, 1);
 }
 #endif
