@@ -791,7 +791,14 @@ CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x);
 
 /* ---- SIMD, for tests: the best instructions are found at run time, and all of them give the same bits ---- */
 
-typedef enum cg_isa { CG_ISA_AUTO = 0, CG_ISA_SCALAR = 1, CG_ISA_AVX2 = 2, CG_ISA_NEON = 3 } cg_isa;
+typedef enum cg_isa {
+    CG_ISA_AUTO = 0,
+    CG_ISA_SCALAR = 1,
+    CG_ISA_AVX2 = 2,
+    CG_ISA_NEON = 3,
+    CG_ISA_AVX512 = 4, /* F, BW, DQ and VL; in vectors of 32 bytes */
+    CG_ISA_WASM = 5    /* WebAssembly SIMD128 */
+} cg_isa;
 CG_API_ int cg_isa_found(cg_isa isa); /* 1 if this build and this CPU have it, otherwise 0 */
 CG_API_ cg_isa cg_isa_used(void);     /* the one in use; never CG_ISA_AUTO */
 /* Uses this one from now on, in all threads; CG_ISA_AUTO: the best again. CG_E_UNSUPPORTED: it was not found. */
@@ -860,9 +867,16 @@ void *memmove(void *to, const void *from, size_t bytes);
 #elif defined(__x86_64__) || defined(__i386__)
 #  undef CG_AVX2_
 #  define CG_AVX2_ 1
+#  if !defined(COMPGRAD_NO_AVX512) && (defined(__clang__) || __GNUC__ >= 7)
+#    undef CG_AVX512_
+#    define CG_AVX512_ 1
+#  endif
 #elif defined(__aarch64__) && defined(__ARM_NEON) && !CG_BIG_ENDIAN_
 #  undef CG_NEON_
 #  define CG_NEON_ 1
+#elif defined(__wasm_simd128__)
+#  undef CG_WASM_
+#  define CG_WASM_ 1
 #endif
 #define CG_VECTOR_ (CG_AVX2_ || CG_NEON_ || CG_WASM_)
 
@@ -2182,6 +2196,198 @@ CG_VECTOR_FN_ size_t cg_unpack_fast_(const uint8_t *in, size_t n, unsigned bits,
         vst2q_u8(symbols + i, s);
     }
     return i;
+}
+#endif
+
+/* src/core/kernels/wasm.h */
+/* wasm: the operations of the vector layer for WebAssembly SIMD128 that halves does not have
+
+   Offers   conversions, lookups, narrowing and widening of cg_vf_, cg_vu_ and cg_vd_
+   Needs    base, lanes
+   Touches  nothing but its arguments
+   avx2 says what each operation does. There is no instruction for f16: it is computed. */
+
+#if CG_WASM_
+#  define CG_W_(x) ((v128_t)(x))
+CG_EACH2_(u, cg_vu_max_, u, u, wasm_u32x4_max(CG_W_(x), CG_W_(y)))
+CG_EACH2_(u, cg_vu_min_, u, u, wasm_u32x4_min(CG_W_(x), CG_W_(y)))
+CG_EACH2_(u, cg_vu_max16_, u, u, wasm_u16x8_max(CG_W_(x), CG_W_(y)))
+CG_EACH2_(u, cg_vb_min_, u, u, wasm_u8x16_min(CG_W_(x), CG_W_(y)))
+CG_EACH2_(u, cg_vb_sub_sat_, u, u, wasm_u8x16_sub_sat(CG_W_(x), CG_W_(y)))
+CG_EACH2_(f, cg_vf_min_, f, f, wasm_f32x4_pmin(CG_W_(y), CG_W_(x)))
+CG_EACH2_(f, cg_vf_max_, f, f, wasm_f32x4_pmax(CG_W_(y), CG_W_(x)))
+CG_EACH1_(f, cg_vf_int_, u, wasm_f32x4_convert_i32x4(CG_W_(x)))
+CG_EACH1_(u, cg_vu_round_, f, wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(CG_W_(x))))
+CG_EACH1_(u, cg_vu_trunc_, f, wasm_i32x4_trunc_sat_f32x4(CG_W_(x)))
+CG_EACH1_(f, cg_vf_finite_, f,
+    wasm_f32x4_pmax(wasm_f32x4_pmin(CG_W_(x), wasm_f32x4_splat(CG_FLT_MAX_)), wasm_f32x4_splat(-CG_FLT_MAX_)))
+CG_EACH1_(u, cg_vu_swap_halves_, u, x << 16 | x >> 16)
+CG_VECTOR_FN_ uint32_t cg_vu_hmax_(cg_vu_ x) {
+    const cg_pu_ m = (cg_pu_)wasm_u32x4_max(CG_W_(x.a), CG_W_(x.b));
+    return cg_max32_(cg_max32_(m[0], m[1]), cg_max32_(m[2], m[3]));
+}
+CG_VECTOR_FN_ int cg_vu_any_(cg_vu_ x) { return wasm_v128_any_true(CG_W_(x.a | x.b)); }
+CG_VECTOR_FN_ cg_vu_ cg_vu_signs_(cg_vu_ w, int from) { /* shifts by a number for each lane are products */
+    const cg_pu_ low = { 1u << 31, 1u << 30, 1u << 29, 1u << 28 }, high = { 1u << 27, 1u << 26, 1u << 25, 1u << 24 };
+    w.a = (w.a >> (unsigned)from) * low & CG_SIGN_BIT_;
+    w.b = (w.b >> (unsigned)from) * high & CG_SIGN_BIT_;
+    return w;
+}
+CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_add_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d, int plus) {
+    const v128_t p = wasm_i16x8_splat((int16_t)plus);
+    cg_vu_ v;
+    v.a = (cg_pu_)wasm_u8x16_narrow_i16x8(wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(a.a), CG_W_(a.b)), p),
+        wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(b.a), CG_W_(b.b)), p));
+    v.b = (cg_pu_)wasm_u8x16_narrow_i16x8(wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(c.a), CG_W_(c.b)), p),
+        wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(d.a), CG_W_(d.b)), p));
+    return v;
+}
+CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) { return cg_vb_narrow_add_(a, b, c, d, 0); }
+CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_signed_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
+    cg_vu_ v;
+    v.a = (cg_pu_)wasm_i8x16_narrow_i16x8(
+        wasm_i16x8_narrow_i32x4(CG_W_(a.a), CG_W_(a.b)), wasm_i16x8_narrow_i32x4(CG_W_(b.a), CG_W_(b.b)));
+    v.b = (cg_pu_)wasm_i8x16_narrow_i16x8(
+        wasm_i16x8_narrow_i32x4(CG_W_(c.a), CG_W_(c.b)), wasm_i16x8_narrow_i32x4(CG_W_(d.a), CG_W_(d.b)));
+    return v;
+}
+CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_tops_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
+    cg_vu_ v = cg_vb_narrow_signed_(a, b, c, d);
+    v.a &= 0x80808080u;
+    v.b &= 0x80808080u;
+    return v;
+}
+CG_VECTOR_FN_ uint32_t cg_vb_mask_(cg_vu_ bytes) {
+    return (uint32_t)wasm_i8x16_bitmask(CG_W_(bytes.a)) | (uint32_t)wasm_i8x16_bitmask(CG_W_(bytes.b)) << 16;
+}
+CG_VECTOR_FN_ void cg_vu_put16_(uint8_t *p, cg_vu_ a, cg_vu_ b) {
+    wasm_v128_store(p, wasm_u16x8_narrow_i32x4(CG_W_(a.a), CG_W_(a.b)));
+    wasm_v128_store(p + 16, wasm_u16x8_narrow_i32x4(CG_W_(b.a), CG_W_(b.b)));
+}
+CG_VECTOR_FN_ void cg_vb_put16_(uint8_t *p, cg_vu_ a, cg_vu_ b) {
+    wasm_v128_store(p, wasm_u8x16_narrow_i16x8(CG_W_(a.a), CG_W_(a.b)));
+    wasm_v128_store(p + 16, wasm_u8x16_narrow_i16x8(CG_W_(b.a), CG_W_(b.b)));
+}
+CG_VECTOR_FN_ cg_vu_ cg_widen16_(v128_t w) {
+    cg_vu_ v;
+    v.a = (cg_pu_)wasm_u32x4_extend_low_u16x8(w);
+    v.b = (cg_pu_)wasm_u32x4_extend_high_u16x8(w);
+    return v;
+}
+CG_VECTOR_FN_ cg_vu_ cg_vu_bytes_(const uint8_t *p) { return cg_widen16_(wasm_u16x8_load8x8(p)); }
+CG_VECTOR_FN_ cg_vu_ cg_vu_u16_(const uint8_t *p) { return cg_widen16_(wasm_v128_load(p)); }
+CG_VECTOR_FN_ cg_vu_ cg_vu_bytes16_(const uint8_t *p) {
+    cg_vu_ v;
+    v.a = (cg_pu_)wasm_u16x8_load8x8(p);
+    v.b = (cg_pu_)wasm_u16x8_load8x8(p + 8);
+    return v;
+}
+CG_VECTOR_FN_ cg_vu_ cg_vu_load24_(const uint8_t *p) {
+    const v128_t spread = wasm_i8x16_make(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
+    cg_vu_ v;
+    v.a = (cg_pu_)wasm_i8x16_swizzle(wasm_v128_load(p), spread);
+    v.b = (cg_pu_)wasm_i8x16_swizzle(wasm_v128_load(p + 12), spread);
+    return v;
+}
+CG_VECTOR_FN_ void cg_vu_store24_(uint8_t *p, cg_vu_ x) {
+    const v128_t squeeze = wasm_i8x16_make(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
+    wasm_v128_store(p, wasm_i8x16_swizzle(CG_W_(x.a), squeeze));
+    wasm_v128_store(p + 12, wasm_i8x16_swizzle(CG_W_(x.b), squeeze));
+}
+/* Small floats shifted to the place of f32's mantissa, m, plus the difference of the exponents' biases, are normal
+   values; with a bias larger by 1, less the smallest normal value, denormal ones. The lesser of the two is right. */
+CG_VECTOR_FN_ cg_pf_ cg_small_float_(cg_pu_ m, cg_pu_ sign, uint32_t bias) {
+    const cg_pf_ denormal = (cg_pf_)(m + (bias + (1u << 23))) - cg_as_float_(bias + (1u << 23));
+    return (cg_pf_)((cg_pu_)wasm_u32x4_min(CG_W_(m + bias), CG_W_(denormal)) | sign);
+}
+CG_VECTOR_FN_ cg_pf_ cg_f16_part_(cg_pu_ h) {
+    const cg_pu_ m = (h & 0x7fff) << 13, special = (cg_pu_)(m >= 0x0f800000u), nan = (cg_pu_)(m > 0x0f800000u);
+    const cg_pu_ f = (cg_pu_)cg_small_float_(m, (h & 0x8000) << 16, 112u << 23);
+    return (cg_pf_)(f | (special & CG_INF_BITS_) | (nan & 0x400000u));
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_f16_(const uint8_t *p) {
+    const cg_vu_ h = cg_vu_u16_(p);
+    cg_vf_ v;
+    v.a = cg_f16_part_(h.a);
+    v.b = cg_f16_part_(h.b);
+    return v;
+}
+/* To nearest even: a normal value by the bits that are dropped; a denormal by adding 0.5, which drops those below
+   2^-24. */
+CG_VECTOR_FN_ cg_pu_ cg_put_f16_part_(cg_pu_ u) {
+    const cg_pu_ m = u & CG_ABS_MASK_, normal = (m + (0xc8000fffu + (m >> 13 & 1))) >> 13,
+                 denormal = (cg_pu_)((cg_pf_)m + 0.5f) - 0x3f000000u, small = (cg_pu_)(m < 0x38800000u),
+                 large = (cg_pu_)(m >= 0x47800000u);
+    return (((small & denormal) | (~small & normal)) & ~large) | (large & 0x7c00) | (u >> 16 & 0x8000);
+}
+CG_VECTOR_FN_ void cg_vf_put_f16_(uint8_t *p, cg_vf_ x) {
+    wasm_v128_store(
+        p, wasm_u16x8_narrow_i32x4(CG_W_(cg_put_f16_part_((cg_pu_)x.a)), CG_W_(cg_put_f16_part_((cg_pu_)x.b))));
+}
+CG_VECTOR_FN_ cg_vf_ cg_fp8_half_(const uint8_t *p, int is_e5m2) {
+    const uint32_t bias = is_e5m2 ? 112u << 23 : 120u << 23;
+    const v128_t most = wasm_u32x4_splat(is_e5m2 ? 0x7b : 0x7e);
+    const cg_vu_ b = cg_vu_bytes_(p);
+    const unsigned up = is_e5m2 ? 21 : 20;
+    cg_vf_ v;
+    v.a = cg_small_float_((cg_pu_)wasm_u32x4_min(CG_W_(b.a & 0x7f), most) << up, (b.a & 0x80) << 24, bias);
+    v.b = cg_small_float_((cg_pu_)wasm_u32x4_min(CG_W_(b.b & 0x7f), most) << up, (b.b & 0x80) << 24, bias);
+    return v;
+}
+CG_VECTOR_FN_ void cg_vf_fp8_(const uint8_t *p, int is_e5m2, cg_vf_ *x, cg_vf_ *y) {
+    *x = cg_fp8_half_(p, is_e5m2);
+    *y = cg_fp8_half_(p + 8, is_e5m2);
+}
+CG_VECTOR_FN_ cg_vd_ cg_widen64_(v128_t f) {
+    cg_vd_ v;
+    v.a = (cg_pd_)wasm_f64x2_promote_low_f32x4(f);
+    v.b = (cg_pd_)wasm_f64x2_promote_low_f32x4(wasm_i64x2_shuffle(f, f, 1, 1));
+    return v;
+}
+CG_VECTOR_FN_ cg_vd_ cg_vd_floats_(const float *v, size_t i) { return cg_widen64_(wasm_v128_load(cg_at_(v, i))); }
+CG_VECTOR_FN_ cg_vd_ cg_vd_low_(cg_vf_ x) { return cg_widen64_(CG_W_(x.a)); }
+CG_VECTOR_FN_ cg_vd_ cg_vd_high_(cg_vf_ x) { return cg_widen64_(CG_W_(x.b)); }
+/* Of a table of up to 16 floats in parts: a swizzle gives 0 for a number beyond its part, and the others are or-ed. */
+CG_VECTOR_FN_ cg_pf_ cg_lookup_part_(cg_pf_ part, cg_pu_ index, unsigned first, unsigned mask) {
+    const cg_pu_ at = (index & mask) * 0x04040404u + 0x03020100u;
+    return (cg_pf_)wasm_i8x16_swizzle(CG_W_(part), wasm_i8x16_sub(CG_W_(at), wasm_i8x16_splat((int8_t)(4 * first))));
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_lookup4_(cg_vf_ table, cg_vu_ index) {
+    table.b = cg_lookup_part_(table.a, index.b, 0, 3);
+    table.a = cg_lookup_part_(table.a, index.a, 0, 3);
+    return table;
+}
+CG_VECTOR_FN_ cg_pf_ cg_lookup8_part_(cg_vf_ table, cg_pu_ index, unsigned first, unsigned mask) {
+    return (cg_pf_)((cg_pu_)cg_lookup_part_(table.a, index, first, mask) |
+        (cg_pu_)cg_lookup_part_(table.b, index, first + 4, mask));
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_lookup8_(cg_vf_ table, cg_vu_ index) {
+    cg_vf_ v;
+    v.a = cg_lookup8_part_(table, index.a, 0, 7);
+    v.b = cg_lookup8_part_(table, index.b, 0, 7);
+    return v;
+}
+CG_VECTOR_FN_ cg_vf_ cg_vf_lookup16_(cg_vf_ low, cg_vf_ high, cg_vu_ index) {
+    cg_vf_ v;
+    v.a = (cg_pf_)((cg_pu_)cg_lookup8_part_(low, index.a, 0, 15) | (cg_pu_)cg_lookup8_part_(high, index.a, 8, 15));
+    v.b = (cg_pf_)((cg_pu_)cg_lookup8_part_(low, index.b, 0, 15) | (cg_pu_)cg_lookup8_part_(high, index.b, 8, 15));
+    return v;
+}
+#  define CG_WORD_OF_LANE_(j) (j)
+CG_VECTOR_FN_ void cg_vq_add_words_(cg_vq_ *s, const uint8_t *words) {
+    const v128_t v = wasm_v128_load(words), w = wasm_v128_load(words + 16);
+    s[0].a += (cg_pq_)wasm_u64x2_extend_low_u32x4(v);
+    s[0].b += (cg_pq_)wasm_u64x2_extend_high_u32x4(v);
+    s[1].a += (cg_pq_)wasm_u64x2_extend_low_u32x4(w);
+    s[1].b += (cg_pq_)wasm_u64x2_extend_high_u32x4(w);
+}
+CG_VECTOR_FN_ size_t cg_pack_fast_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
+    (void)symbols, (void)n, (void)bits, (void)out;
+    return 0;
+}
+CG_VECTOR_FN_ size_t cg_unpack_fast_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
+    (void)in, (void)n, (void)bits, (void)symbols;
+    return 0;
 }
 #endif
 
@@ -5373,12 +5579,27 @@ static const cg_kernels_ cg_kernels_scalar_ = { CG_ISA_SCALAR, CG_KERNEL_LIST_(C
 CG_KERNEL_LIST_(CG_KERNEL_AVX2_)
 static const cg_kernels_ cg_kernels_avx2_ = { CG_ISA_AVX2, CG_KERNEL_LIST_(CG_KERNEL_OF_AVX2_) };
 #endif
+#if CG_AVX512_
+#  define CG_TARGET_AVX512_ __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c,popcnt,bmi,bmi2")))
+#  define CG_KERNEL_AVX512_(result, name, parameters, arguments) \
+    CG_TARGET_AVX512_ static result cg_##name##_avx512_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
+#  define CG_KERNEL_OF_AVX512_(result, name, parameters, arguments) cg_##name##_avx512_,
+CG_KERNEL_LIST_(CG_KERNEL_AVX512_)
+static const cg_kernels_ cg_kernels_avx512_ = { CG_ISA_AVX512, CG_KERNEL_LIST_(CG_KERNEL_OF_AVX512_) };
+#endif
 #if CG_NEON_
 #  define CG_KERNEL_NEON_(result, name, parameters, arguments) \
     static result cg_##name##_neon_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
 #  define CG_KERNEL_OF_NEON_(result, name, parameters, arguments) cg_##name##_neon_,
 CG_KERNEL_LIST_(CG_KERNEL_NEON_)
 static const cg_kernels_ cg_kernels_neon_ = { CG_ISA_NEON, CG_KERNEL_LIST_(CG_KERNEL_OF_NEON_) };
+#endif
+#if CG_WASM_
+#  define CG_KERNEL_WASM_(result, name, parameters, arguments) \
+    static result cg_##name##_wasm_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
+#  define CG_KERNEL_OF_WASM_(result, name, parameters, arguments) cg_##name##_wasm_,
+CG_KERNEL_LIST_(CG_KERNEL_WASM_)
+static const cg_kernels_ cg_kernels_wasm_ = { CG_ISA_WASM, CG_KERNEL_LIST_(CG_KERNEL_OF_WASM_) };
 #endif
 
 /* A cg_isa, 0 (CG_ISA_AUTO) until it is known. Threads that find it 0 all write the same; only cg_isa_force writes
@@ -5407,37 +5628,54 @@ static void cg_cpuid_(uint32_t leaf, uint32_t *out) {
     out[2] = c;
     out[3] = d;
 }
-/* All that CG_TARGET_AVX2_ names, and an operating system that saves the ymm registers. */
-static int cg_has_avx2_(void) {
+/* Whether the CPU has all that the targets name, and an operating system that saves its registers. */
+static int cg_has_avx_(int avx512) {
+    const uint32_t features = avx512 ? 0xc0030128u : 0x128u; /* bmi1, avx2, bmi2; avx512 f, dq, bw, vl */
+    const uint32_t registers = avx512 ? 0xe6 : 6;            /* xmm, ymm; opmask, zmm */
     uint32_t r[4], lo, hi;
     cg_cpuid_(0, r);
     if (r[0] < 7) return 0;
     cg_cpuid_(1, r); /* popcnt, xsave, avx, f16c */
     if ((r[2] & 0x38800000u) != 0x38800000u) return 0;
     __asm__ __volatile__(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0)); /* xgetbv */
-    if ((lo & 6) != 6) return 0;
-    cg_cpuid_(7, r); /* bmi1, avx2, bmi2 */
-    return (r[1] & 0x128u) == 0x128u;
+    if ((lo & registers) != registers) return 0;
+    cg_cpuid_(7, r);
+    return (r[1] & features) == features;
 }
 #endif
-CG_API_ int cg_isa_found(cg_isa isa) {
+/* The table of an ISA; NULL if this build does not have it. */
+static const cg_kernels_ *cg_kernels_of_(cg_isa isa) {
     switch (isa) {
-    case CG_ISA_AUTO:
-    case CG_ISA_SCALAR: return 1;
+    case CG_ISA_SCALAR: return &cg_kernels_scalar_;
 #if CG_AVX2_
-    case CG_ISA_AVX2: return cg_has_avx2_();
+    case CG_ISA_AVX2: return &cg_kernels_avx2_;
+#endif
+#if CG_AVX512_
+    case CG_ISA_AVX512: return &cg_kernels_avx512_;
 #endif
 #if CG_NEON_
-    case CG_ISA_NEON: return 1;
+    case CG_ISA_NEON: return &cg_kernels_neon_;
 #endif
-    default: return 0;
+#if CG_WASM_
+    case CG_ISA_WASM: return &cg_kernels_wasm_;
+#endif
+    default: return NULL;
     }
 }
+CG_API_ int cg_isa_found(cg_isa isa) {
+    if (isa == CG_ISA_AUTO) return 1;
+#if CG_AVX2_
+    if (isa == CG_ISA_AVX2 || isa == CG_ISA_AVX512) return cg_kernels_of_(isa) && cg_has_avx_(isa == CG_ISA_AVX512);
+#endif
+    return cg_kernels_of_(isa) != NULL;
+}
 CG_API_ cg_isa cg_isa_used(void) {
+    static const uint8_t best[] = { CG_ISA_AVX512, CG_ISA_AVX2, CG_ISA_NEON, CG_ISA_WASM, CG_ISA_SCALAR };
     int isa = cg_isa_load_();
     if (isa == CG_ISA_AUTO) {
-        isa = cg_isa_found(CG_ISA_AVX2) ? CG_ISA_AVX2 : cg_isa_found(CG_ISA_NEON) ? CG_ISA_NEON : CG_ISA_SCALAR;
-        cg_isa_save_(isa);
+        const uint8_t *p = best;
+        while (!cg_isa_found((cg_isa)*p)) p++;
+        cg_isa_save_(isa = *p);
     }
     return (cg_isa)isa;
 }
@@ -5447,24 +5685,11 @@ CG_API_ cg_status cg_isa_force(cg_isa isa) {
     return CG_OK;
 }
 CG_API_ const char *cg_isa_name(cg_isa isa) {
-    return isa == CG_ISA_AUTO  ? "auto"
-        : isa == CG_ISA_SCALAR ? "scalar"
-        : isa == CG_ISA_AVX2   ? "avx2"
-        : isa == CG_ISA_NEON   ? "neon"
-                               : "?";
+    static const char *const name[] = { "auto", "scalar", "avx2", "neon", "avx512", "wasm" };
+    return (unsigned)isa < sizeof name / sizeof *name ? name[isa] : "?";
 }
 /* The table to be used, for one whole call: a cg_isa_force of another thread may come between two. */
-static const cg_kernels_ *cg_kernels_now_(void) {
-    switch (cg_isa_used()) {
-#if CG_AVX2_
-    case CG_ISA_AVX2: return &cg_kernels_avx2_;
-#endif
-#if CG_NEON_
-    case CG_ISA_NEON: return &cg_kernels_neon_;
-#endif
-    default: return &cg_kernels_scalar_;
-    }
-}
+static const cg_kernels_ *cg_kernels_now_(void) { return cg_kernels_of_(cg_isa_used()); }
 
 /* For other headers, which do not see the kernel table. y may be at any address; v and y are one vector or apart. */
 CG_OFFERED_ void cg_axpby_(const float *v, size_t n, float alpha, float beta, float *y) { /* y = alpha v + beta y */

@@ -997,7 +997,7 @@ TEST environment_survives_errors(cg_isa isa) {
 TEST force_and_name(void) {
     int isa;
     ASSERT(cg_isa_found(CG_ISA_SCALAR));
-    for (isa = CG_ISA_SCALAR; isa <= CG_ISA_NEON; isa++) {
+    for (isa = CG_ISA_SCALAR; isa <= CG_ISA_WASM; isa++) {
         cg_status s = cg_isa_force((cg_isa)isa);
         ASSERT_ENUM_EQ(cg_isa_found((cg_isa)isa) ? CG_OK : CG_E_UNSUPPORTED, s, ops_status);
         if (s == CG_OK) ASSERT_EQ_FMT(isa, (int)cg_isa_used(), "%d");
@@ -1012,7 +1012,7 @@ TEST force_and_name(void) {
 SUITE(isa) {
     int which, i;
     RUN_TEST(force_and_name);
-    for (which = CG_ISA_SCALAR; which <= CG_ISA_NEON; which++)
+    for (which = CG_ISA_SCALAR; which <= CG_ISA_WASM; which++)
         for (i = 0; cg_isa_found((cg_isa)which) && i < GOLDEN_CASES; i++) {
             cg_op op = golden_op(i, 1);
             if (golden_cases[i].n != GOLDEN_N) continue;
@@ -1020,7 +1020,7 @@ SUITE(isa) {
             if (cg_quantizer_of_(&op.quantize)->scale_count && op.quantize.id != CG_QUANTIZE_LLOYD)
                 RUN_TESTp(golden_lengths, i, (cg_isa)which, cg_quantizer_of_(&op.quantize)->scale_count);
         }
-    for (which = CG_ISA_SCALAR; which <= CG_ISA_NEON; which++) {
+    for (which = CG_ISA_SCALAR; which <= CG_ISA_WASM; which++) {
         if (!cg_isa_found((cg_isa)which)) continue;
         for (i = 0; i < OPS; i++) RUN_TESTp(all_lengths, i, (cg_isa)which);
         for (i = 0; i < OPS; i += i < 5 ? 1 : 5) RUN_TESTp(large, i, (cg_isa)which);
@@ -1033,7 +1033,7 @@ SUITE(large_results) {
         "randk:0.5|topk:0.1|absmax:4:64" };
     size_t i;
     int which;
-    for (which = CG_ISA_SCALAR; which <= CG_ISA_NEON; which++)
+    for (which = CG_ISA_SCALAR; which <= CG_ISA_WASM; which++)
         for (i = 0; cg_isa_found((cg_isa)which) && i < sizeof texts / sizeof *texts; i += long_test() ? 1 : 6)
             RUN_TESTp(streamed, texts[i], (cg_isa)which);
 }
@@ -1041,7 +1041,7 @@ SUITE(large_results) {
 SUITE(fp_environment) {
     int which, setting;
     for (setting = 0; setting < 8; setting++) RUN_TEST1(sizes_and_texts_in, setting);
-    for (which = CG_ISA_SCALAR; which <= CG_ISA_NEON; which++) {
+    for (which = CG_ISA_SCALAR; which <= CG_ISA_WASM; which++) {
         if (!cg_isa_found((cg_isa)which)) continue;
         for (setting = 0; setting < 8; setting++) RUN_TESTp(same_bytes_in, setting, (cg_isa)which);
         RUN_TEST1(environment_survives_errors, (cg_isa)which);
@@ -1050,7 +1050,7 @@ SUITE(fp_environment) {
 
 SUITE(every_kernel) {
     int which, i;
-    for (which = CG_ISA_AVX2; which <= CG_ISA_NEON; which++) {
+    for (which = CG_ISA_AVX2; which <= CG_ISA_WASM; which++) {
         if (cg_isa_force((cg_isa)which) != CG_OK) continue;
         for (i = 0; i < KERNELS; i++) RUN_TESTp(kernel, i, cg_kernels_now_());
     }

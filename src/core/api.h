@@ -492,7 +492,14 @@ CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x);
 
 /* ---- SIMD, for tests: the best instructions are found at run time, and all of them give the same bits ---- */
 
-typedef enum cg_isa { CG_ISA_AUTO = 0, CG_ISA_SCALAR = 1, CG_ISA_AVX2 = 2, CG_ISA_NEON = 3 } cg_isa;
+typedef enum cg_isa {
+    CG_ISA_AUTO = 0,
+    CG_ISA_SCALAR = 1,
+    CG_ISA_AVX2 = 2,
+    CG_ISA_NEON = 3,
+    CG_ISA_AVX512 = 4, /* F, BW, DQ and VL; in vectors of 32 bytes */
+    CG_ISA_WASM = 5    /* WebAssembly SIMD128 */
+} cg_isa;
 CG_API_ int cg_isa_found(cg_isa isa); /* 1 if this build and this CPU have it, otherwise 0 */
 CG_API_ cg_isa cg_isa_used(void);     /* the one in use; never CG_ISA_AUTO */
 /* Uses this one from now on, in all threads; CG_ISA_AUTO: the best again. CG_E_UNSUPPORTED: it was not found. */

@@ -47,9 +47,16 @@ void *memmove(void *to, const void *from, size_t bytes);
 #elif defined(__x86_64__) || defined(__i386__)
 #  undef CG_AVX2_
 #  define CG_AVX2_ 1
+#  if !defined(COMPGRAD_NO_AVX512) && (defined(__clang__) || __GNUC__ >= 7)
+#    undef CG_AVX512_
+#    define CG_AVX512_ 1
+#  endif
 #elif defined(__aarch64__) && defined(__ARM_NEON) && !CG_BIG_ENDIAN_
 #  undef CG_NEON_
 #  define CG_NEON_ 1
+#elif defined(__wasm_simd128__)
+#  undef CG_WASM_
+#  define CG_WASM_ 1
 #endif
 #define CG_VECTOR_ (CG_AVX2_ || CG_NEON_ || CG_WASM_)
 

@@ -35,12 +35,27 @@ static const cg_kernels_ cg_kernels_scalar_ = { CG_ISA_SCALAR, CG_KERNEL_LIST_(C
 CG_KERNEL_LIST_(CG_KERNEL_AVX2_)
 static const cg_kernels_ cg_kernels_avx2_ = { CG_ISA_AVX2, CG_KERNEL_LIST_(CG_KERNEL_OF_AVX2_) };
 #endif
+#if CG_AVX512_
+#  define CG_TARGET_AVX512_ __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c,popcnt,bmi,bmi2")))
+#  define CG_KERNEL_AVX512_(result, name, parameters, arguments) \
+    CG_TARGET_AVX512_ static result cg_##name##_avx512_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
+#  define CG_KERNEL_OF_AVX512_(result, name, parameters, arguments) cg_##name##_avx512_,
+CG_KERNEL_LIST_(CG_KERNEL_AVX512_)
+static const cg_kernels_ cg_kernels_avx512_ = { CG_ISA_AVX512, CG_KERNEL_LIST_(CG_KERNEL_OF_AVX512_) };
+#endif
 #if CG_NEON_
 #  define CG_KERNEL_NEON_(result, name, parameters, arguments) \
     static result cg_##name##_neon_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
 #  define CG_KERNEL_OF_NEON_(result, name, parameters, arguments) cg_##name##_neon_,
 CG_KERNEL_LIST_(CG_KERNEL_NEON_)
 static const cg_kernels_ cg_kernels_neon_ = { CG_ISA_NEON, CG_KERNEL_LIST_(CG_KERNEL_OF_NEON_) };
+#endif
+#if CG_WASM_
+#  define CG_KERNEL_WASM_(result, name, parameters, arguments) \
+    static result cg_##name##_wasm_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
+#  define CG_KERNEL_OF_WASM_(result, name, parameters, arguments) cg_##name##_wasm_,
+CG_KERNEL_LIST_(CG_KERNEL_WASM_)
+static const cg_kernels_ cg_kernels_wasm_ = { CG_ISA_WASM, CG_KERNEL_LIST_(CG_KERNEL_OF_WASM_) };
 #endif
 
 /* A cg_isa, 0 (CG_ISA_AUTO) until it is known. Threads that find it 0 all write the same; only cg_isa_force writes
@@ -69,37 +84,54 @@ static void cg_cpuid_(uint32_t leaf, uint32_t *out) {
     out[2] = c;
     out[3] = d;
 }
-/* All that CG_TARGET_AVX2_ names, and an operating system that saves the ymm registers. */
-static int cg_has_avx2_(void) {
+/* Whether the CPU has all that the targets name, and an operating system that saves its registers. */
+static int cg_has_avx_(int avx512) {
+    const uint32_t features = avx512 ? 0xc0030128u : 0x128u; /* bmi1, avx2, bmi2; avx512 f, dq, bw, vl */
+    const uint32_t registers = avx512 ? 0xe6 : 6;            /* xmm, ymm; opmask, zmm */
     uint32_t r[4], lo, hi;
     cg_cpuid_(0, r);
     if (r[0] < 7) return 0;
     cg_cpuid_(1, r); /* popcnt, xsave, avx, f16c */
     if ((r[2] & 0x38800000u) != 0x38800000u) return 0;
     __asm__ __volatile__(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0)); /* xgetbv */
-    if ((lo & 6) != 6) return 0;
-    cg_cpuid_(7, r); /* bmi1, avx2, bmi2 */
-    return (r[1] & 0x128u) == 0x128u;
+    if ((lo & registers) != registers) return 0;
+    cg_cpuid_(7, r);
+    return (r[1] & features) == features;
 }
 #endif
-CG_API_ int cg_isa_found(cg_isa isa) {
+/* The table of an ISA; NULL if this build does not have it. */
+static const cg_kernels_ *cg_kernels_of_(cg_isa isa) {
     switch (isa) {
-    case CG_ISA_AUTO:
-    case CG_ISA_SCALAR: return 1;
+    case CG_ISA_SCALAR: return &cg_kernels_scalar_;
 #if CG_AVX2_
-    case CG_ISA_AVX2: return cg_has_avx2_();
+    case CG_ISA_AVX2: return &cg_kernels_avx2_;
+#endif
+#if CG_AVX512_
+    case CG_ISA_AVX512: return &cg_kernels_avx512_;
 #endif
 #if CG_NEON_
-    case CG_ISA_NEON: return 1;
+    case CG_ISA_NEON: return &cg_kernels_neon_;
 #endif
-    default: return 0;
+#if CG_WASM_
+    case CG_ISA_WASM: return &cg_kernels_wasm_;
+#endif
+    default: return NULL;
     }
 }
+CG_API_ int cg_isa_found(cg_isa isa) {
+    if (isa == CG_ISA_AUTO) return 1;
+#if CG_AVX2_
+    if (isa == CG_ISA_AVX2 || isa == CG_ISA_AVX512) return cg_kernels_of_(isa) && cg_has_avx_(isa == CG_ISA_AVX512);
+#endif
+    return cg_kernels_of_(isa) != NULL;
+}
 CG_API_ cg_isa cg_isa_used(void) {
+    static const uint8_t best[] = { CG_ISA_AVX512, CG_ISA_AVX2, CG_ISA_NEON, CG_ISA_WASM, CG_ISA_SCALAR };
     int isa = cg_isa_load_();
     if (isa == CG_ISA_AUTO) {
-        isa = cg_isa_found(CG_ISA_AVX2) ? CG_ISA_AVX2 : cg_isa_found(CG_ISA_NEON) ? CG_ISA_NEON : CG_ISA_SCALAR;
-        cg_isa_save_(isa);
+        const uint8_t *p = best;
+        while (!cg_isa_found((cg_isa)*p)) p++;
+        cg_isa_save_(isa = *p);
     }
     return (cg_isa)isa;
 }
@@ -109,24 +141,11 @@ CG_API_ cg_status cg_isa_force(cg_isa isa) {
     return CG_OK;
 }
 CG_API_ const char *cg_isa_name(cg_isa isa) {
-    return isa == CG_ISA_AUTO  ? "auto"
-        : isa == CG_ISA_SCALAR ? "scalar"
-        : isa == CG_ISA_AVX2   ? "avx2"
-        : isa == CG_ISA_NEON   ? "neon"
-                               : "?";
+    static const char *const name[] = { "auto", "scalar", "avx2", "neon", "avx512", "wasm" };
+    return (unsigned)isa < sizeof name / sizeof *name ? name[isa] : "?";
 }
 /* The table to be used, for one whole call: a cg_isa_force of another thread may come between two. */
-static const cg_kernels_ *cg_kernels_now_(void) {
-    switch (cg_isa_used()) {
-#if CG_AVX2_
-    case CG_ISA_AVX2: return &cg_kernels_avx2_;
-#endif
-#if CG_NEON_
-    case CG_ISA_NEON: return &cg_kernels_neon_;
-#endif
-    default: return &cg_kernels_scalar_;
-    }
-}
+static const cg_kernels_ *cg_kernels_now_(void) { return cg_kernels_of_(cg_isa_used()); }
 
 /* For other headers, which do not see the kernel table. y may be at any address; v and y are one vector or apart. */
 CG_OFFERED_ void cg_axpby_(const float *v, size_t n, float alpha, float beta, float *y) { /* y = alpha v + beta y */
