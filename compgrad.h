@@ -77,6 +77,7 @@
      COMPGRAD_STATIC           ... as static functions, private to that file
      COMPGRAD_LINKED           another object of the program has the functions: COMPGRAD_IMPLEMENTATION has no effect
      COMPGRAD_NO_SIMD          plain C, without SIMD instructions
+     COMPGRAD_NO_AVX512        AVX2 at most
      COMPGRAD_OPENMP           use OpenMP, if the compiler has it switched on
      COMPGRAD_ASSERT(c)        how to check a condition inside the library; default: not at all
    The functions need memcpy, memset and memmove from outside (with tcc also its runtime); -ffreestanding works.

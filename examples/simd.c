@@ -18,7 +18,7 @@ static const char *const operators[] = { "dense", "f16", "bf16", "sign", "efsign
     "absmax:8:512:nearest", "minmax:4:512", "terngrad", "threshold:0.4", "topk:0.01", "randk:0.01",
     "topk:0.01|absmax:4:512" };
 /* the first is what the others must equal */
-static const cg_isa isas[] = { CG_ISA_SCALAR, CG_ISA_AVX2, CG_ISA_NEON };
+static const cg_isa isas[] = { CG_ISA_SCALAR, CG_ISA_AVX2, CG_ISA_NEON, CG_ISA_AVX512, CG_ISA_WASM };
 enum { ISAS = sizeof isas / sizeof isas[0], OPERATORS = sizeof operators / sizeof operators[0] };
 
 static uint32_t fnv1a(const void *p, size_t n) {

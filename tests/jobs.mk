@@ -8,7 +8,8 @@ fuzz    := $(filter build/libfuzzer.%,$(JOBS))
 asan    := $(filter asan/% build/golden.asan,$(JOBS))
 aarch64 := $(filter aarch64/% build/golden.aarch64,$(JOBS))
 s390x   := $(filter s390x/% build/golden.s390x,$(JOBS))
-objects := $(foreach o,cc train asan fuzz aarch64 s390x,$(if $($(o)),object/$(o)))
+wasm    := $(filter wasm/% build/golden.wasm,$(JOBS))
+objects := $(foreach o,cc train asan fuzz aarch64 s390x wasm,$(if $($(o)),object/$(o)))
 
 jobs: $(objects) $(JOBS)
 $(cc): object/cc
@@ -17,8 +18,9 @@ $(asan): object/asan
 $(fuzz): object/fuzz
 $(aarch64): object/aarch64
 $(s390x): object/s390x
+$(wasm): object/wasm
 
-$(JOBS) object/cc object/train object/asan object/fuzz object/aarch64 object/s390x:
+$(JOBS) object/cc object/train object/asan object/fuzz object/aarch64 object/s390x object/wasm:
 	@sh tests/job.sh $@
 
-.PHONY: jobs $(JOBS) object/cc object/train object/asan object/fuzz object/aarch64 object/s390x
+.PHONY: jobs $(JOBS) object/cc object/train object/asan object/fuzz object/aarch64 object/s390x object/wasm

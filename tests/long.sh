@@ -1,13 +1,15 @@
 # Sourced by tests/run.sh: the jobs of make test-long. Programs that know the long tier run again, in full; what needs
 # more than a C compiler is new. Sanitizers and emulators are slow: what runs under them is as short as in make test.
 export ASAN_OPTIONS=print_legend=0
-can_asan= can_fuzz= machines=
+can_asan= can_fuzz= can_wasm= machines=
 if takes $clang -fsanitize=address,undefined; then can_asan=1; else skip "no $clang with sanitizers"; fi
 if takes $clang -c -fsanitize=fuzzer,address,undefined; then can_fuzz=1; else skip "no $clang with libFuzzer"; fi
 for machine in aarch64 s390x; do        # NEON; big-endian
     if has $machine-linux-gnu-gcc && has qemu-$machine; then machines="$machines $machine"
     else skip "no $machine-linux-gnu-gcc or qemu-$machine: $machine"; fi
 done
+if has node && has wasm-ld && takes $clang --target=wasm32-wasi -msimd128; then can_wasm=1
+else skip "no node, or no $clang for wasm32-wasi: WebAssembly"; fi
 
 # The longest first.
 for machine in $machines; do
@@ -23,6 +25,7 @@ for machine in $machines; do
     for t in roundtrip errors half matrix ops user wire; do jobs $machine/test_$t; done
     [ $machine = aarch64 ] && jobs aarch64/test_isa aarch64/test_random
 done
+if [ -n "$can_wasm" ]; then jobs wasm/test_isa wasm/test_sketch build/golden.wasm; fi
 for compiler in gcc $clang tcc g++ $(echo $clang | sed 's/clang/clang++/'); do
     jobs build/warnings.$compiler
     [ $compiler = gcc ] || jobs build/golden.$compiler

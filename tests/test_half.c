@@ -133,7 +133,7 @@ TEST lengths(const format *f, cg_isa isa) {
 SUITE(half) {
     int i, isa;
     for (i = 0; i < 2; i++) {
-        for (isa = CG_ISA_AUTO; isa <= CG_ISA_NEON; isa++) {
+        for (isa = CG_ISA_AUTO; isa <= CG_ISA_WASM; isa++) {
             if (isa != CG_ISA_AUTO && !cg_isa_found((cg_isa)isa)) continue;
             if (cg_isa_force((cg_isa)isa) != CG_OK) continue;
             RUN_TEST1(all_halves, &FORMATS[i]);

@@ -961,7 +961,7 @@ static const uint64_t FROZEN[SHAPE_COUNT] = { 0x34dad06bc3c2f1cbu, 0x3393dc08209
     0x7a21b83b68740fb6u, 0x23a363dd7ca89817u, 0xcb369ed3aa894e5bu, 0x8361d063a5b040e3u, 0x86abbea49141a1c1u,
     0x34568e52867a0924u, 0x74474bf5413c6169u, 0x56f6ec655cb6d142u };
 TEST same_bits(int which) {
-    static const cg_isa ISAS[] = { CG_ISA_SCALAR, CG_ISA_AVX2, CG_ISA_NEON };
+    static const cg_isa ISAS[] = { CG_ISA_SCALAR, CG_ISA_AVX2, CG_ISA_NEON, CG_ISA_AVX512, CG_ISA_WASM };
     uint64_t first, other;
     TRY(transcript(&SHAPES[which], 0, &first));
     for (int shift = 1; shift < 70; shift += 23) {

@@ -52,6 +52,10 @@ aarch64 | s390x)
     linked $piece tests/golden.c build/test/$piece/golden &&
         count "golden, $piece" $run build/test/$piece/golden "$GOLDEN"
     RUN=$run golden "$piece, -O3 -std=gnu11 -ffast-math" $compiler -O3 -std=gnu11 -ffast-math ;;
+wasm)
+    linked wasm tests/golden.c build/test/wasm/golden && count "golden, wasm" $run build/test/wasm/golden "$GOLDEN"
+    golden_flags=$(echo "$compiler" | sed 's/ -msimd128//')
+    RUN=$run golden "wasm without SIMD" $golden_flags -O2 ;;
 qemu64)
     if has qemu-x86_64 && [ "$(uname -m)" = x86_64 ]; then
         RUN="qemu-x86_64 -cpu qemu64" golden "x86-64 without AVX2" gcc -O2 -static

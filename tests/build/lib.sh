@@ -98,6 +98,10 @@ config() {
     fuzz) config asan; compiler="$compiler -fsanitize=fuzzer-no-link" ;;
     tsan) compiler="$clang -std=c99 -g -fsanitize=thread" optimise=-O1 ;;
     aarch64 | s390x) compiler="$1-linux-gnu-gcc -std=c99 -static" run=qemu-$1 ;;
+    wasm) # a wasi program has neither threads nor a clock of its own
+        compiler="$clang --target=wasm32-wasi -msimd128 -std=c99 -D_WASI_EMULATED_PROCESS_CLOCKS"
+        compiler="$compiler -lwasi-emulated-process-clocks -Wl,-z,stack-size=1048576 -Wno-unused-command-line-argument"
+        run="node --no-warnings tests/build/wasi.mjs" threads= ;;
     *) echo "no configuration $1"; return 1 ;;
     esac
     object=build/test/$1/compgrad.o

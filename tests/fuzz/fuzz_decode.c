@@ -114,7 +114,7 @@ static void together(const unsigned char *const *packets, const size_t *lens, si
     if (plan == CG_OK && (bound > MOST || bytes > MOST)) return;
     if (plan != CG_OK) bound = 4096, bytes = 4096;
     for (int vote = 0; vote < 2; vote++, runs = 0) {
-        for (int isa = CG_ISA_SCALAR; isa <= CG_ISA_NEON; isa++) {
+        for (int isa = CG_ISA_SCALAR; isa <= CG_ISA_WASM; isa++) {
             if (cg_isa_force((cg_isa)isa) != CG_OK) continue;
             int at = runs++ ? 1 : 0;
             void *scratch = malloc(bytes + 1);
@@ -173,7 +173,7 @@ static void attempt(const unsigned char *packet, size_t len, size_t n) {
     int form = len ? packet[len - 1] % 3 : 0, have = 0;
     cg_info info;
     cg_status seen = cg_inspect(packet, len, &info), truth = CG_OK, s;
-    for (int isa = CG_ISA_SCALAR; isa <= CG_ISA_NEON; isa++) {
+    for (int isa = CG_ISA_SCALAR; isa <= CG_ISA_WASM; isa++) {
         if (cg_isa_force((cg_isa)isa) != CG_OK) continue;
         for (uint32_t flags = 0; flags <= CG_DECODE_DIRECT; flags++) {
             cg_extra side = side_for(n, flags);
