@@ -3540,8 +3540,9 @@ enum {
     CG_SUM_NONNEGATIVE_, /* itself if it is at least 0 (-0 is), else +0; a NaN is +0 in both */
     CG_SUM_VALUES_       /* itself */
 };
-/* One number of 16 lanes, which are overwritten: halves are added until one lane is left. */
-CG_INLINE_ double cg_lanes_reduce_(double *lanes) {
+/* One number of 16 lanes, which are overwritten: halves are added until one lane is left. Not inlined: of two of them
+   side by side clang 14 makes wrong code for WebAssembly. */
+CG_NOINLINE_ double cg_lanes_reduce_(double *lanes) {
     for (int w = 8; w; w /= 2)
         for (int i = 0; i < w; i++) lanes[i] += lanes[i + w];
     return lanes[0];
