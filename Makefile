@@ -8,6 +8,8 @@ MPICC   ?= mpicc
 MPIRUN  ?= OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 mpirun
 PYTHON  ?= /usr/bin/python3
 BENCH   ?=
+BEFORE  ?= HEAD
+KERNELS ?=
 TRAIN   ?=
 
 HEADERS  := $(wildcard compgrad*.h)
@@ -22,6 +24,7 @@ help:
 	@echo 'make test-long  more repetitions and sizes, other compilers, sanitizers, fuzzers, other machines under qemu; half an hour'
 	@echo 'make bench      speed against the memory, plain C, dense exchanges, e += g and textbook sketches  (BENCH=--quick: a short one);'
 	@echo '                on real gradients too, after make train TRAIN="--method dense --dump-gradients bench/out/gradients"'
+	@echo 'make kernels    speed of every kernel beside that of another commit, in one run  (BEFORE=commit; KERNELS="--isa avx2 --only pack")'
 	@echo 'make examples   build and run examples/'
 	@echo 'make headers    make compgrad*.h of the files in src/, which is where to change them: see src/README.md'
 	@echo 'make install    copy the headers to PREFIX/include            (PREFIX=$(PREFIX), DESTDIR)'
@@ -68,6 +71,14 @@ bench: build/bench build/exchange build/ef build/sketch
 	@if $(MAKE) -s build/sketch_threads 2>/dev/null; then build/sketch_threads $(BENCH); else echo 'sketch: two threads SKIPPED, $(CC) has no OpenMP'; fi
 	@$(PYTHON) bench/torch_bench.py 2>/dev/null || echo 'torch: skipped, $(PYTHON) did not run it'
 
+# Both builds in one program, each with its own headers; the earlier ones come from git.
+kernels: bench/kernels.c $(HEADERS) | build/examples
+	@rm -rf build/before && mkdir -p build/before && git archive '$(BEFORE)' $(HEADERS) | tar -x -f - -C build/before
+	@$(CC) -std=c99 $(CFLAGS) -DSIDE=kernels_before -Ibuild/before -c $< -o build/before/kernels.o
+	@$(CC) -std=c99 $(CFLAGS) -DSIDE=kernels_after -I. -c $< -o build/kernels.o
+	@$(CC) -std=c99 $(CFLAGS) $< build/kernels.o build/before/kernels.o -o build/kernels $(LDFLAGS)
+	@build/kernels $(KERNELS)
+
 examples: $(EXAMPLES)
 	@set -e; for e in $(EXAMPLES); do echo "== $$e"; $$e; done
 
@@ -111,4 +122,4 @@ install:
 clean:
 	rm -rf build bench/out
 
-.PHONY: help test test-long demo train results operators bench examples headers install clean
+.PHONY: help test test-long demo train results operators bench kernels examples headers install clean
