@@ -1701,7 +1701,6 @@ CG_VECTOR_FN_ cg_pf_ cg_pf_mul_(cg_pf_ x, cg_pf_ y) {
 CG_EACH2_(f, cg_vf_mul_, f, f, cg_pf_mul_(x, y))
 CG_EACH2_(f, cg_vf_add_, f, f, x + y)
 CG_EACH2_(f, cg_vf_sub_, f, f, x - y)
-CG_EACH2_(u, cg_vf_gt_, f, f, x > y)
 /* Products in f64 are exact here, of two f32: fused or not, the sum is the same. */
 CG_EACH2_(d, cg_vd_add_, d, d, x + y)
 CG_EACH2_(d, cg_vd_mul_, d, d, x *y)
@@ -1721,6 +1720,8 @@ CG_EACH1_(d, cg_vd_nonnegative_, d, (cg_pq_)x &(cg_pq_)(x >= CG_ZERO_D_))
 #if CG_AVX2_
 #  define CG_M_(x) ((__m256i)(x))
 CG_VECTOR_FN_ cg_vf_ cg_vf_set_(float f) { return (cg_vf_)_mm256_set1_ps(f); }
+/* cg_vf_set_(*p) that stays a load: of a value just stored in a vector gcc makes several shuffles. */
+CG_VECTOR_FN_ cg_vf_ cg_vf_broadcast_(const float *p) { return (cg_vf_)_mm256_broadcast_ss(p); }
 CG_VECTOR_FN_ cg_vu_ cg_vu_set_(uint32_t u) { return (cg_vu_)_mm256_set1_epi32((int)u); }
 CG_VECTOR_FN_ cg_vu_ cg_vb_set_(unsigned byte) { return (cg_vu_)_mm256_set1_epi8((char)byte); }
 CG_VECTOR_FN_ cg_vd_ cg_vd_zero_(void) { return (cg_vd_)_mm256_setzero_pd(); }
@@ -1756,6 +1757,7 @@ CG_EACH2_(u, cg_vb_min_, u, u, _mm256_min_epu8(CG_M_(x), CG_M_(y)))
 CG_EACH2_(u, cg_vb_sub_sat_, u, u, _mm256_subs_epu8(CG_M_(x), CG_M_(y)))
 CG_EACH2_(f, cg_vf_min_, f, f, _mm256_min_ps((__m256)x, (__m256)y)) /* x < y ? x : y */
 CG_EACH2_(f, cg_vf_max_, f, f, _mm256_max_ps((__m256)x, (__m256)y)) /* x > y ? x : y */
+CG_EACH2_(u, cg_vf_gt_, f, f, _mm256_cmp_ps((__m256)x, (__m256)y, _CMP_GT_OQ))
 CG_EACH1_(f, cg_vf_int_, u, _mm256_cvtepi32_ps(CG_M_(x)))
 /* To the nearest even integer; what is above 1024 may become that: the instruction gives the smallest integer for what
    is too large. */
@@ -1809,6 +1811,11 @@ CG_VECTOR_FN_ void cg_vb_put_(uint8_t *p, cg_vu_ bytes) { cg_vu_store_(p, (cg_vu
 /* the top bit of each byte, the first lowest; cg_vb_mask_in_order_: of bytes as they were loaded */
 CG_VECTOR_FN_ uint32_t cg_vb_mask_(cg_vu_ bytes) { return (uint32_t)_mm256_movemask_epi8(cg_pack_order_(bytes)); }
 CG_VECTOR_FN_ uint32_t cg_vb_mask_in_order_(cg_vu_ bytes) { return (uint32_t)_mm256_movemask_epi8(CG_M_(bytes)); }
+/* Of four comparisons, a bit for each lane, the first lowest: sooner known than by cg_vb_mask_. */
+CG_VECTOR_FN_ uint32_t cg_vu_mask_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
+    return (uint32_t)(_mm256_movemask_ps((__m256)a) | _mm256_movemask_ps((__m256)b) << 8) |
+        (uint32_t)(_mm256_movemask_ps((__m256)c) | _mm256_movemask_ps((__m256)d) << 8) << 16;
+}
 /* The low 16 bits of each, 16 of them to p; values below 2^16. cg_vb_put16_: 32 u16 below 256 as bytes. */
 CG_VECTOR_FN_ void cg_vu_put16_(uint8_t *p, cg_vu_ a, cg_vu_ b) {
     cg_vu_store_(p, (cg_vu_)_mm256_permute4x64_epi64(_mm256_packus_epi32(CG_M_(a), CG_M_(b)), 0xd8));
@@ -2411,6 +2418,7 @@ CG_VECTOR_FN_ cg_vf_ cg_vf_make_(float a, float b, float c, float d, float e, fl
     return v;
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_set_(float f) { return cg_vf_make_(f, f, f, f, f, f, f, f); }
+CG_VECTOR_FN_ cg_vf_ cg_vf_broadcast_(const float *p) { return cg_vf_set_(*p); }
 CG_VECTOR_FN_ cg_vu_ cg_vu_set_(uint32_t u) {
     const cg_vu_ v = { { u, u, u, u }, { u, u, u, u } };
     return v;
@@ -2446,10 +2454,14 @@ CG_VECTOR_FN_ void cg_vf_stream_(float *y, size_t i, cg_vf_ x, int non_temporal)
 }
 CG_VECTOR_FN_ void cg_stream_end_(void) {}
 CG_VECTOR_FN_ void cg_vector_end_(void) {}
+CG_EACH2_(u, cg_vf_gt_, f, f, x > y)
 
 /* Bytes are in order here, and narrow what is in their range alike. */
 CG_VECTOR_FN_ void cg_vb_put_(uint8_t *p, cg_vu_ bytes) { cg_vu_store_(p, bytes); }
 CG_VECTOR_FN_ uint32_t cg_vb_mask_in_order_(cg_vu_ bytes) { return cg_vb_mask_(bytes); }
+CG_VECTOR_FN_ uint32_t cg_vu_mask_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
+    return cg_vb_mask_(cg_vb_narrow_signed_(a, b, c, d));
+}
 CG_VECTOR_FN_ cg_vf_ cg_vf_reverse_(cg_vf_ x) {
     cg_vf_ v;
     v.a = CG_SHUFFLE_(x.b, x.b, 3, 2, 1, 0);
@@ -3093,9 +3105,8 @@ CG_VECTOR_FN_ size_t cg_bernoulli_simd_(
     const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value) {
     size_t count = 0, i = 0;
     for (; i + 32 <= n && first_index % 8 == 0; i += 32) { /* eight positions do not cross the end of a block */
-        uint32_t m = cg_vb_mask_(
-            cg_vb_narrow_signed_(cg_bernoulli8_(c, v, i, first_index), cg_bernoulli8_(c, v, i + 8, first_index),
-                cg_bernoulli8_(c, v, i + 16, first_index), cg_bernoulli8_(c, v, i + 24, first_index)));
+        uint32_t m = cg_vu_mask_(cg_bernoulli8_(c, v, i, first_index), cg_bernoulli8_(c, v, i + 8, first_index),
+            cg_bernoulli8_(c, v, i + 16, first_index), cg_bernoulli8_(c, v, i + 24, first_index));
         for (; m; m &= m - 1) {
             const size_t j = i + cg_ctz_(m);
             index[count] = first_index + (uint32_t)j;
@@ -3739,16 +3750,18 @@ CG_INLINE_ void cg_limits_pad_(const cg_bucketizer_ *g, float *limit) {
 typedef struct cg_search_tree_ {
     cg_vf_ limits[4]; /* to choose from at each depth */
 } cg_search_tree_;
-/* value[first + index*stride], index < many, over and over, for lookups by minus the index */
+/* value[first + index*stride], index < many (a power of 2), over and over, for lookups by minus the index */
 CG_VECTOR_FN_ cg_vf_ cg_lookup_table_(const float *value, size_t first, size_t stride, size_t many) {
     float table[8];
-    for (size_t j = 0; j < 8; j++) table[(8 - j) % 8] = value[first + j % many * stride];
+    CG_UNROLL_
+    for (size_t j = 0; j < 8; j++) table[(8 - j) % 8] = value[first + (j & (many - 1)) * stride];
     return cg_vf_load_(table, 0);
 }
 /* A tree of 2^depth - 1 ascending limits, depth 0..4. */
 CG_VECTOR_FN_ cg_search_tree_ cg_search_tree_make_(const float *limit, int depth) {
     cg_search_tree_ t;
     t.limits[0] = t.limits[1] = t.limits[2] = t.limits[3] = cg_vf_set_(0.0f);
+    CG_UNROLL_
     for (int j = 0; j < depth; j++)
         t.limits[j] = cg_lookup_table_(
             limit, ((size_t)1 << (depth - 1 - j)) - 1, (size_t)1 << (depth - j), (size_t)1 << j);
@@ -4143,9 +4156,10 @@ CG_VECTOR_FN_ void cg_dct_matvecs_(cg_vf_ *x, int inverse) {
     CG_UNROLL_
     for (size_t g = 0; g < 8; g++) {
         const float *m = cg_dct_matrix_of_(g, inverse);
-        cg_vf_ s = cg_vf_mul_(cg_vf_load_(m, 0), cg_vf_set_(t[8 * g]));
+        cg_vf_ s = cg_vf_mul_(cg_vf_load_(m, 0), cg_vf_broadcast_(t + 8 * g));
         CG_UNROLL_
-        for (size_t i = 1; i < 8; i++) s = cg_vf_add_(s, cg_vf_mul_(cg_vf_load_(m, 8 * i), cg_vf_set_(t[8 * g + i])));
+        for (size_t i = 1; i < 8; i++)
+            s = cg_vf_add_(s, cg_vf_mul_(cg_vf_load_(m, 8 * i), cg_vf_broadcast_(t + 8 * g + i)));
         x[g] = s;
     }
 }
@@ -5383,15 +5397,20 @@ CG_VECTOR_FN_ void cg_line_add5_(const cg_line_target_ *p, int rows, const float
         prefetch[r] = p[r].prefetch;
         block_xor[r] = p[r].xor_mask >> 3;
     }
-    for (unsigned vec = 0; vec < CG_SKETCH_LINE_ / 8; vec++) {
-        const cg_vf_ v = cg_vf_mul_(cg_vf_load_(x, 8 * (size_t)vec), cg_vf_set_(weight));
-        if (!(vec & 1)) CG_PREFETCH_(cg_at_(x, 8 * (size_t)vec + 512));
+    for (unsigned pair = 0; pair < CG_SKETCH_LINE_ / 8; pair += 2) { /* two vectors: a cache line */
+        CG_PREFETCH_(cg_at_(x, 8 * (size_t)pair + 512));
         CG_UNROLL_
-        for (int r = 0; r < rows; r++) {
-            float *to = cells[r] + 8 * (vec ^ block_xor[r]);
-            cg_vf_store_(to, 0, cg_vf_add_(cg_vf_load_(to, 0), cg_vf_lookup8_(cg_xor_sign8_(v, words[r]), permute[r])));
-            words[r] = cg_vu_add_(words[r], words[r]);
-            if (!(vec & 1)) CG_PREFETCH_WRITE_(prefetch[r] + 8 * vec);
+        for (int r = 0; r < rows; r++) CG_PREFETCH_WRITE_(prefetch[r] + 8 * pair);
+        CG_UNROLL_
+        for (unsigned vec = pair; vec < pair + 2; vec++) {
+            const cg_vf_ v = cg_vf_mul_(cg_vf_load_(x, 8 * (size_t)vec), cg_vf_set_(weight));
+            CG_UNROLL_
+            for (int r = 0; r < rows; r++) {
+                float *to = cells[r] + 8 * (vec ^ block_xor[r]);
+                cg_vf_store_(
+                    to, 0, cg_vf_add_(cg_vf_load_(to, 0), cg_vf_lookup8_(cg_xor_sign8_(v, words[r]), permute[r])));
+                words[r] = cg_vu_add_(words[r], words[r]);
+            }
         }
     }
 }

@@ -22,7 +22,9 @@ typedef struct kernel_data {
     float *x, *y, *cells;
     uint8_t *bytes, *small, *large;
     uint8_t symbols[9][CHUNK], out[4 * CHUNK + 64];
-    uint32_t sink;
+    double lanes[16], matrix[16 * 512], product[16 * 512];
+    uint32_t list_index[CHUNK + 64], sink;
+    float list_value[CHUNK + 64], factors[4096];
 } kernel_data;
 extern kernel_data data;
 
@@ -49,9 +51,8 @@ extern const kernel_side kernels_before, kernels_after;
 #  include "compgrad_sketch.h"
 
 static const cg_kernels_ *k;
-static double lanes[16], matrix[16 * 512], product[16 * 512];
-static uint32_t flips[96], list_index[CHUNK + 64];
-static float list_value[CHUNK + 64], limits[16], values[16], factors[4096];
+static uint32_t flips[96];
+static float limits[16], values[16];
 static const cg_key_ key = { 123, 456 };
 static cg_levels_ grid;
 static cg_line_target_ targets[ROWS];
@@ -67,8 +68,8 @@ static const char *use(const char *name) {
     grid.postscale = 1.0f;
     for (unsigned i = 0; i < 96; i++) flips[i] = cg_hash32_(key, i);
     for (int i = 0; i < 16; i++) limits[i] = 0.1f * (float)(i - 7), values[i] = (float)i - 8.0f;
-    for (int i = 0; i < 4096; i++) factors[i] = 0.01f * (float)(i % 7);
-    for (int i = 0; i < 16 * 512; i++) matrix[i] = factors[i % 4096], product[i] = 0.0;
+    for (int i = 0; i < 4096; i++) data.factors[i] = 0.01f * (float)(i % 7);
+    for (int i = 0; i < 16 * 512; i++) data.matrix[i] = data.factors[i % 4096], data.product[i] = 0.0;
     return cg_isa_name(cg_isa_used());
 }
 
@@ -87,7 +88,7 @@ RUN(copy) { data.sink += k->copy(X, CHUNK, BYTES(4)); }
 RUN(f16_encode) { data.sink += k->f16_encode(X, CHUNK, BYTES(2)); }
 RUN(bf16_encode) { data.sink += k->bf16_encode(X, CHUNK, BYTES(2)); }
 RUN(sign_encode) { data.sink += k->sign_encode(X, CHUNK, data.out, NULL); }
-RUN(sign_encode_sum) { data.sink += k->sign_encode(X, CHUNK, data.out, lanes); }
+RUN(sign_encode_sum) { data.sink += k->sign_encode(X, CHUNK, data.out, data.lanes); }
 static void levels_encode(size_t at, int stochastic, float offset, float prescale) {
     cg_levels_ q = grid;
     q.stochastic = stochastic, q.encode_offset = offset, q.prescale = prescale;
@@ -101,14 +102,14 @@ RUN(levels_encode_scaled) { levels_encode(at, 1, -1.0f, 2.0f); }
     RUN(pack##bits) { UNUSED, k->pack(data.symbols[bits], CHUNK, bits, data.out); } \
     RUN(unpack##bits) { UNUSED, k->unpack(data.symbols[8], CHUNK, bits, data.out + CHUNK); }
 PACK(1) PACK(2) PACK(3) PACK(4) PACK(5) PACK(6) PACK(7) static void filter(size_t at, uint32_t threshold_bits) {
-    data.sink += (uint32_t)k->filter(X, CHUNK, threshold_bits, 0, list_index, list_value);
+    data.sink += (uint32_t)k->filter(X, CHUNK, threshold_bits, 0, data.list_index, data.list_value);
 }
 RUN(filter) { filter(at, 0x3e851eb8u); } /* one in a hundred */
 RUN(filter_many) { filter(at, 0x3dcccccdu); }
 RUN(bernoulli) {
     cg_bernoulli_ c;
     c.key = key, c.threshold = 3.0f, c.prescale = 1.0f, c.inv_threshold = 1.0f / 3.0f;
-    data.sink += (uint32_t)k->bernoulli(&c, X, CHUNK, (uint32_t)(at & 65535), list_index, list_value);
+    data.sink += (uint32_t)k->bernoulli(&c, X, CHUNK, (uint32_t)(at & 65535), data.list_index, data.list_value);
 }
 RUN(count_above) {
     size_t above = 0;
@@ -156,13 +157,13 @@ static void dct(size_t at, int inverse) {
 }
 RUN(dct) { dct(at, 0); }
 RUN(dct_inverse) { dct(at, 1); }
-RUN(lane_sum_abs) { k->lane_sum(X, CHUNK, CG_SUM_ABS_, lanes); }
-RUN(lane_sum_squares) { k->lane_sum(X, CHUNK, CG_SUM_SQUARES_, lanes); }
-RUN(lane_sum_negative) { k->lane_sum(X, CHUNK, CG_SUM_NEGATIVE_, lanes); }
-RUN(axpby_fading_0) { k->axpby_fading(X, CHUNK, 0.5f, 0.9f, Y, 0, lanes); }
-RUN(axpby_fading_1) { k->axpby_fading(X, CHUNK, 0.5f, 0.9f, Y, 1, lanes); }
-RUN(axpby_fading_2) { k->axpby_fading(X, CHUNK, 0.5f, 1.0f, Y, 2, lanes); }
-RUN(axpby_fading_3) { k->axpby_fading(X, CHUNK, 0.5f, 1.0f, Y, 3, lanes); }
+RUN(lane_sum_abs) { k->lane_sum(X, CHUNK, CG_SUM_ABS_, data.lanes); }
+RUN(lane_sum_squares) { k->lane_sum(X, CHUNK, CG_SUM_SQUARES_, data.lanes); }
+RUN(lane_sum_negative) { k->lane_sum(X, CHUNK, CG_SUM_NEGATIVE_, data.lanes); }
+RUN(axpby_fading_0) { k->axpby_fading(X, CHUNK, 0.5f, 0.9f, Y, 0, data.lanes); }
+RUN(axpby_fading_1) { k->axpby_fading(X, CHUNK, 0.5f, 0.9f, Y, 1, data.lanes); }
+RUN(axpby_fading_2) { k->axpby_fading(X, CHUNK, 0.5f, 1.0f, Y, 2, data.lanes); }
+RUN(axpby_fading_3) { k->axpby_fading(X, CHUNK, 0.5f, 1.0f, Y, 3, data.lanes); }
 static void bucketize(size_t at, int limit_count, double *sums) {
     cg_bucketizer_ g;
     memset(&g, 0, sizeof g);
@@ -173,9 +174,9 @@ static void bucketize(size_t at, int limit_count, double *sums) {
 RUN(bucketize_1) { bucketize(at, 1, NULL); }
 RUN(bucketize_3) { bucketize(at, 3, NULL); }
 RUN(bucketize_7) { bucketize(at, 7, NULL); }
-RUN(bucketize_1_sum) { bucketize(at, 1, lanes); }
-RUN(bucketize_3_sum) { bucketize(at, 3, lanes); }
-RUN(bucketize_7_sum) { bucketize(at, 7, lanes); }
+RUN(bucketize_1_sum) { bucketize(at, 1, data.lanes); }
+RUN(bucketize_3_sum) { bucketize(at, 3, data.lanes); }
+RUN(bucketize_7_sum) { bucketize(at, 7, data.lanes); }
 RUN(nf4_search) { k->nf4_search(limits, 3.0f, X, CHUNK, data.out); }
 RUN(table_decode) { k->table_decode(values, data.symbols[4], CHUNK, Y, 0); }
 RUN(e4m3_encode) { k->fp8_encode(X, CHUNK, 100.0f, 0, data.out); }
@@ -204,12 +205,12 @@ static void vote(size_t at, size_t count) {
 RUN(vote_3) { vote(at, 3); }
 RUN(vote_8) { vote(at, 8); }
 RUN(vote_32) { vote(at, 32); }
-RUN(project_1) { k->project(X, 512, 4, 512, matrix, 512, 1, product, 512, NULL); }
-RUN(project_4) { k->project(X, 512, 4, 512, matrix, 512, 4, product, 512, NULL); }
-RUN(project_t_1) { k->project_t(X, 512, 4, 512, factors, 1, 1, product, 512, NULL); }
-RUN(project_t_4) { k->project_t(X, 512, 4, 512, factors, 4, 4, product, 512, NULL); }
-RUN(lowrank_tile_2) { k->lowrank_tile(factors, factors, 512, 2, 4, 512, Y, 512, 0); }
-RUN(lowrank_tile_8) { k->lowrank_tile(factors, factors, 512, 8, 4, 512, Y, 512, 0); }
+RUN(project_1) { k->project(X, 512, 4, 512, data.matrix, 512, 1, data.product, 512, NULL); }
+RUN(project_4) { k->project(X, 512, 4, 512, data.matrix, 512, 4, data.product, 512, NULL); }
+RUN(project_t_1) { k->project_t(X, 512, 4, 512, data.factors, 1, 1, data.product, 512, NULL); }
+RUN(project_t_4) { k->project_t(X, 512, 4, 512, data.factors, 4, 4, data.product, 512, NULL); }
+RUN(lowrank_tile_2) { k->lowrank_tile(data.factors, data.factors, 512, 2, 4, 512, Y, 512, 0); }
+RUN(lowrank_tile_8) { k->lowrank_tile(data.factors, data.factors, 512, 8, 4, 512, Y, 512, 0); }
 
 /* Kernels that version 0.1 had beside its table */
 #  ifdef CG_KERNEL_LIST_

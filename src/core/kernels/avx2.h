@@ -7,6 +7,8 @@
 #if CG_AVX2_
 #  define CG_M_(x) ((__m256i)(x))
 CG_VECTOR_FN_ cg_vf_ cg_vf_set_(float f) { return (cg_vf_)_mm256_set1_ps(f); }
+/* cg_vf_set_(*p) that stays a load: of a value just stored in a vector gcc makes several shuffles. */
+CG_VECTOR_FN_ cg_vf_ cg_vf_broadcast_(const float *p) { return (cg_vf_)_mm256_broadcast_ss(p); }
 CG_VECTOR_FN_ cg_vu_ cg_vu_set_(uint32_t u) { return (cg_vu_)_mm256_set1_epi32((int)u); }
 CG_VECTOR_FN_ cg_vu_ cg_vb_set_(unsigned byte) { return (cg_vu_)_mm256_set1_epi8((char)byte); }
 CG_VECTOR_FN_ cg_vd_ cg_vd_zero_(void) { return (cg_vd_)_mm256_setzero_pd(); }
@@ -42,6 +44,7 @@ CG_EACH2_(u, cg_vb_min_, u, u, _mm256_min_epu8(CG_M_(x), CG_M_(y)))
 CG_EACH2_(u, cg_vb_sub_sat_, u, u, _mm256_subs_epu8(CG_M_(x), CG_M_(y)))
 CG_EACH2_(f, cg_vf_min_, f, f, _mm256_min_ps((__m256)x, (__m256)y)) /* x < y ? x : y */
 CG_EACH2_(f, cg_vf_max_, f, f, _mm256_max_ps((__m256)x, (__m256)y)) /* x > y ? x : y */
+CG_EACH2_(u, cg_vf_gt_, f, f, _mm256_cmp_ps((__m256)x, (__m256)y, _CMP_GT_OQ))
 CG_EACH1_(f, cg_vf_int_, u, _mm256_cvtepi32_ps(CG_M_(x)))
 /* To the nearest even integer; what is above 1024 may become that: the instruction gives the smallest integer for what
    is too large. */
@@ -95,6 +98,11 @@ CG_VECTOR_FN_ void cg_vb_put_(uint8_t *p, cg_vu_ bytes) { cg_vu_store_(p, (cg_vu
 /* the top bit of each byte, the first lowest; cg_vb_mask_in_order_: of bytes as they were loaded */
 CG_VECTOR_FN_ uint32_t cg_vb_mask_(cg_vu_ bytes) { return (uint32_t)_mm256_movemask_epi8(cg_pack_order_(bytes)); }
 CG_VECTOR_FN_ uint32_t cg_vb_mask_in_order_(cg_vu_ bytes) { return (uint32_t)_mm256_movemask_epi8(CG_M_(bytes)); }
+/* Of four comparisons, a bit for each lane, the first lowest: sooner known than by cg_vb_mask_. */
+CG_VECTOR_FN_ uint32_t cg_vu_mask_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
+    return (uint32_t)(_mm256_movemask_ps((__m256)a) | _mm256_movemask_ps((__m256)b) << 8) |
+        (uint32_t)(_mm256_movemask_ps((__m256)c) | _mm256_movemask_ps((__m256)d) << 8) << 16;
+}
 /* The low 16 bits of each, 16 of them to p; values below 2^16. cg_vb_put16_: 32 u16 below 256 as bytes. */
 CG_VECTOR_FN_ void cg_vu_put16_(uint8_t *p, cg_vu_ a, cg_vu_ b) {
     cg_vu_store_(p, (cg_vu_)_mm256_permute4x64_epi64(_mm256_packus_epi32(CG_M_(a), CG_M_(b)), 0xd8));

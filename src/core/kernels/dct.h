@@ -256,9 +256,10 @@ CG_VECTOR_FN_ void cg_dct_matvecs_(cg_vf_ *x, int inverse) {
     CG_UNROLL_
     for (size_t g = 0; g < 8; g++) {
         const float *m = cg_dct_matrix_of_(g, inverse);
-        cg_vf_ s = cg_vf_mul_(cg_vf_load_(m, 0), cg_vf_set_(t[8 * g]));
+        cg_vf_ s = cg_vf_mul_(cg_vf_load_(m, 0), cg_vf_broadcast_(t + 8 * g));
         CG_UNROLL_
-        for (size_t i = 1; i < 8; i++) s = cg_vf_add_(s, cg_vf_mul_(cg_vf_load_(m, 8 * i), cg_vf_set_(t[8 * g + i])));
+        for (size_t i = 1; i < 8; i++)
+            s = cg_vf_add_(s, cg_vf_mul_(cg_vf_load_(m, 8 * i), cg_vf_broadcast_(t + 8 * g + i)));
         x[g] = s;
     }
 }

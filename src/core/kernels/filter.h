@@ -100,9 +100,8 @@ CG_VECTOR_FN_ size_t cg_bernoulli_simd_(
     const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value) {
     size_t count = 0, i = 0;
     for (; i + 32 <= n && first_index % 8 == 0; i += 32) { /* eight positions do not cross the end of a block */
-        uint32_t m = cg_vb_mask_(
-            cg_vb_narrow_signed_(cg_bernoulli8_(c, v, i, first_index), cg_bernoulli8_(c, v, i + 8, first_index),
-                cg_bernoulli8_(c, v, i + 16, first_index), cg_bernoulli8_(c, v, i + 24, first_index)));
+        uint32_t m = cg_vu_mask_(cg_bernoulli8_(c, v, i, first_index), cg_bernoulli8_(c, v, i + 8, first_index),
+            cg_bernoulli8_(c, v, i + 16, first_index), cg_bernoulli8_(c, v, i + 24, first_index));
         for (; m; m &= m - 1) {
             const size_t j = i + cg_ctz_(m);
             index[count] = first_index + (uint32_t)j;

@@ -16,6 +16,7 @@ CG_VECTOR_FN_ cg_vf_ cg_vf_make_(float a, float b, float c, float d, float e, fl
     return v;
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_set_(float f) { return cg_vf_make_(f, f, f, f, f, f, f, f); }
+CG_VECTOR_FN_ cg_vf_ cg_vf_broadcast_(const float *p) { return cg_vf_set_(*p); }
 CG_VECTOR_FN_ cg_vu_ cg_vu_set_(uint32_t u) {
     const cg_vu_ v = { { u, u, u, u }, { u, u, u, u } };
     return v;
@@ -51,10 +52,14 @@ CG_VECTOR_FN_ void cg_vf_stream_(float *y, size_t i, cg_vf_ x, int non_temporal)
 }
 CG_VECTOR_FN_ void cg_stream_end_(void) {}
 CG_VECTOR_FN_ void cg_vector_end_(void) {}
+CG_EACH2_(u, cg_vf_gt_, f, f, x > y)
 
 /* Bytes are in order here, and narrow what is in their range alike. */
 CG_VECTOR_FN_ void cg_vb_put_(uint8_t *p, cg_vu_ bytes) { cg_vu_store_(p, bytes); }
 CG_VECTOR_FN_ uint32_t cg_vb_mask_in_order_(cg_vu_ bytes) { return cg_vb_mask_(bytes); }
+CG_VECTOR_FN_ uint32_t cg_vu_mask_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
+    return cg_vb_mask_(cg_vb_narrow_signed_(a, b, c, d));
+}
 CG_VECTOR_FN_ cg_vf_ cg_vf_reverse_(cg_vf_ x) {
     cg_vf_ v;
     v.a = CG_SHUFFLE_(x.b, x.b, 3, 2, 1, 0);

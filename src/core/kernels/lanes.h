@@ -112,7 +112,6 @@ CG_VECTOR_FN_ cg_pf_ cg_pf_mul_(cg_pf_ x, cg_pf_ y) {
 CG_EACH2_(f, cg_vf_mul_, f, f, cg_pf_mul_(x, y))
 CG_EACH2_(f, cg_vf_add_, f, f, x + y)
 CG_EACH2_(f, cg_vf_sub_, f, f, x - y)
-CG_EACH2_(u, cg_vf_gt_, f, f, x > y)
 /* Products in f64 are exact here, of two f32: fused or not, the sum is the same. */
 CG_EACH2_(d, cg_vd_add_, d, d, x + y)
 CG_EACH2_(d, cg_vd_mul_, d, d, x *y)

@@ -64,15 +64,20 @@ CG_VECTOR_FN_ void cg_line_add5_(const cg_line_target_ *p, int rows, const float
         prefetch[r] = p[r].prefetch;
         block_xor[r] = p[r].xor_mask >> 3;
     }
-    for (unsigned vec = 0; vec < CG_SKETCH_LINE_ / 8; vec++) {
-        const cg_vf_ v = cg_vf_mul_(cg_vf_load_(x, 8 * (size_t)vec), cg_vf_set_(weight));
-        if (!(vec & 1)) CG_PREFETCH_(cg_at_(x, 8 * (size_t)vec + 512));
+    for (unsigned pair = 0; pair < CG_SKETCH_LINE_ / 8; pair += 2) { /* two vectors: a cache line */
+        CG_PREFETCH_(cg_at_(x, 8 * (size_t)pair + 512));
         CG_UNROLL_
-        for (int r = 0; r < rows; r++) {
-            float *to = cells[r] + 8 * (vec ^ block_xor[r]);
-            cg_vf_store_(to, 0, cg_vf_add_(cg_vf_load_(to, 0), cg_vf_lookup8_(cg_xor_sign8_(v, words[r]), permute[r])));
-            words[r] = cg_vu_add_(words[r], words[r]);
-            if (!(vec & 1)) CG_PREFETCH_WRITE_(prefetch[r] + 8 * vec);
+        for (int r = 0; r < rows; r++) CG_PREFETCH_WRITE_(prefetch[r] + 8 * pair);
+        CG_UNROLL_
+        for (unsigned vec = pair; vec < pair + 2; vec++) {
+            const cg_vf_ v = cg_vf_mul_(cg_vf_load_(x, 8 * (size_t)vec), cg_vf_set_(weight));
+            CG_UNROLL_
+            for (int r = 0; r < rows; r++) {
+                float *to = cells[r] + 8 * (vec ^ block_xor[r]);
+                cg_vf_store_(
+                    to, 0, cg_vf_add_(cg_vf_load_(to, 0), cg_vf_lookup8_(cg_xor_sign8_(v, words[r]), permute[r])));
+                words[r] = cg_vu_add_(words[r], words[r]);
+            }
         }
     }
 }

@@ -32,16 +32,18 @@ CG_INLINE_ void cg_limits_pad_(const cg_bucketizer_ *g, float *limit) {
 typedef struct cg_search_tree_ {
     cg_vf_ limits[4]; /* to choose from at each depth */
 } cg_search_tree_;
-/* value[first + index*stride], index < many, over and over, for lookups by minus the index */
+/* value[first + index*stride], index < many (a power of 2), over and over, for lookups by minus the index */
 CG_VECTOR_FN_ cg_vf_ cg_lookup_table_(const float *value, size_t first, size_t stride, size_t many) {
     float table[8];
-    for (size_t j = 0; j < 8; j++) table[(8 - j) % 8] = value[first + j % many * stride];
+    CG_UNROLL_
+    for (size_t j = 0; j < 8; j++) table[(8 - j) % 8] = value[first + (j & (many - 1)) * stride];
     return cg_vf_load_(table, 0);
 }
 /* A tree of 2^depth - 1 ascending limits, depth 0..4. */
 CG_VECTOR_FN_ cg_search_tree_ cg_search_tree_make_(const float *limit, int depth) {
     cg_search_tree_ t;
     t.limits[0] = t.limits[1] = t.limits[2] = t.limits[3] = cg_vf_set_(0.0f);
+    CG_UNROLL_
     for (int j = 0; j < depth; j++)
         t.limits[j] = cg_lookup_table_(
             limit, ((size_t)1 << (depth - 1 - j)) - 1, (size_t)1 << (depth - j), (size_t)1 << j);
