@@ -8613,16 +8613,32 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
     info->packet_bytes = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
     return CG_OK;
 }
+/* A packet of at most so many bytes is in the cache, and its checksum is made at once, not section by section. */
+enum { CG_SMALL_PACKET_ = 8192 };
+/* The checksum of a whole packet of len bytes, with zeros where the header has it. */
+static cg_checksum_ cg_packet_checksum_(const cg_kernels_ *kernels, const uint8_t *packet, size_t len) {
+    cg_checksum_ s = cg_checksum_of_(kernels, packet, len);
+    for (size_t at = CG_CHECKSUM_OFFSET_; at < CG_HEADER_BYTES; at += 4) {
+        const uint64_t word = cg_get32_(packet + at);
+        s.a -= word;
+        s.b -= word * (uint64_t)((len - at) / 4);
+    }
+    return s;
+}
 /* Writes header and checksum in front of a body of value_bytes + index_bytes, which has been written and has this
-   checksum; returns the length of the packet in bytes. */
+   checksum (of a small packet it is not read); returns the length of the packet in bytes. */
 static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *info, uint8_t *packet, cg_checksum_ body) {
-    cg_checksum_ head;
+    const size_t len = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
+    cg_checksum_ sum;
     cg_header_put_(packet, info);
-    head = cg_checksum_concat_(cg_checksum_of_(kernels, packet, CG_CHECKSUM_OFFSET_), cg_checksum_zeros_(4));
-    head = cg_checksum_concat_(head, body);
-    cg_put64_(packet + CG_CHECKSUM_OFFSET_, head.a);
-    cg_put64_(packet + CG_CHECKSUM_OFFSET_ + 8, head.b);
-    return CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
+    if (len <= CG_SMALL_PACKET_) sum = cg_checksum_of_(kernels, packet, len);
+    else {
+        sum = cg_checksum_concat_(cg_checksum_of_(kernels, packet, CG_CHECKSUM_OFFSET_), cg_checksum_zeros_(4));
+        sum = cg_checksum_concat_(sum, body);
+    }
+    cg_put64_(packet + CG_CHECKSUM_OFFSET_, sum.a);
+    cg_put64_(packet + CG_CHECKSUM_OFFSET_ + 8, sum.b);
+    return len;
 }
 /* Another rank into the tag of a packet of len bytes. A word counts once in the first half of the checksum, and in the
    second once for itself and every word behind it, so that no pass over the body is needed. */
@@ -8727,8 +8743,7 @@ static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
     unsigned bits = row->bits;
     if (row->bits_x32) return row->bits_x32(q);
     if (bits || !levels) return 32u * (bits ? bits : q->arg);
-    while (1u << bits < 2u * (unsigned)levels + 1u) bits++;
-    return 32 * bits;
+    return 32 * (cg_log2_(2u * (uint64_t)levels) + 1); /* for 2 levels + 1 symbols */
 }
 /* The number of levels of quantizers with a grid. */
 static int32_t cg_levels_one_(const cg_stage *stage) {
@@ -11517,6 +11532,7 @@ typedef struct cg_encoder_ {
     uint64_t key;                    /* of rounding noise */
     uint8_t *scales, *table, *codes; /* sections of the packet; table: entries of pieces */
     size_t producer_step;            /* values that the producer makes at a time */
+    int to_sum;                      /* checksums are wanted: the packet is not small */
 } cg_encoder_;
 
 /* What one block leaves for the end of the wave. */
@@ -11717,7 +11733,7 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_
         if (pack) e->kernels->pack(symbols, many, lay->bits_x32 / 32, out);
         bytes = (size_t)(((uint64_t)many * lay->bits_x32 / 32 + 7) / 8);
         while (bytes % 4) out[bytes++] = 0; /* only at the end of the section */
-        e->kernels->checksum(&result->checksum, out, bytes / 4);
+        if (e->to_sum) e->kernels->checksum(&result->checksum, out, bytes / 4);
     }
     result->stats.absmax_bits = enc.absmax_bits;
     result->lane_total = cg_block_encoder_total_(&enc, e);
@@ -11874,7 +11890,7 @@ static uint8_t *cg_encode_one_block_(const cg_encoder_ *e, cg_checksum_ *codes, 
     if (e->src->producer) e->src->producer->energy += result.energy;
     return e->codes + (size_t)e->lay->codes_bytes;
 }
-/* The whole value section: scales, piece table and codes. *sum becomes the checksum of the section, *bytes its length.
+/* The whole value section: scales, piece table and codes. *sum becomes its checksum if to_sum is set, *bytes its length.
    Errors: CG_E_NONFINITE, and CG_E_ARG for given scales; the section is undefined then. */
 static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size_t *bytes) {
     const cg_layout_ *lay = e->lay;
@@ -11901,7 +11917,7 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
     }
     *bytes = (size_t)(end - e->scales);
     *sum = codes;
-    if (e->codes != e->scales)
+    if (e->to_sum && e->codes != e->scales)
         *sum = cg_checksum_concat_(cg_checksum_of_(e->kernels, e->scales, (size_t)(e->codes - e->scales)), codes);
     return CG_OK;
 }
@@ -12093,8 +12109,8 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
     s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
     /* buckets that cross blocks are measured before all their values would have been made */
-    if (lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ && CG_BLOCK_ % lay.bucket_size &&
-        lay.k > CG_BLOCK_)
+    if (lay.k > CG_BLOCK_ && lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ &&
+        CG_BLOCK_ % lay.bucket_size)
         cg_producer_make_all_(&src);
     indices = cg_index_count_(plan, info->k);
     info->index_code = cg_index_code_(&info->op, plan, indices);
@@ -12115,6 +12131,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.piece_table_bytes;
+        e.to_sum = need > CG_SMALL_PACKET_;
         e.producer_step = producer && producer->step == CG_CHUNK_ &&
                 (lay.quantizer->needs != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket_size == 0)
             ? CG_CHUNK_
@@ -12125,7 +12142,8 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
     if (index_bytes) {
         uint8_t *out = packet + CG_HEADER_BYTES + info->value_bytes;
         info->index_bytes = cg_index_put_(info->index_code, plan->universe, &list, out);
-        body = cg_checksum_concat_(body, cg_checksum_of_(kernels, out, info->index_bytes));
+        if (lay.codec || need > CG_SMALL_PACKET_)
+            body = cg_checksum_concat_(body, cg_checksum_of_(kernels, out, info->index_bytes));
     }
     *len = cg_packet_finalize_(kernels, info, packet, body);
     return CG_OK;
@@ -12414,12 +12432,12 @@ static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
     if (!d->lay.value_code && first + CG_CHUNK_ < d->lay.k)
         for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
-/* Packed codes of values [first, first + many), a whole chunk or the last: *sum absorbs them; returns whether all
-   stored floats are finite. */
+/* Packed codes of values [first, first + many), a whole chunk or the last: *sum absorbs them, unless the packet is
+   small; returns whether all stored floats are finite. */
 static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_checksum_ *sum) {
     const uint8_t *in = d->codes + cg_codes_offset_(&d->lay, first);
     const cg_quantizer_ *quantizer = d->lay.quantizer;
-    d->kernels->checksum(sum, in, cg_codes_words_(&d->lay, many));
+    if (d->info.packet_bytes > CG_SMALL_PACKET_) d->kernels->checksum(sum, in, cg_codes_words_(&d->lay, many));
     return !quantizer->stored_absmax_bits ||
         quantizer->stored_absmax_bits(d->kernels, in, many) < quantizer->stored_limit;
 }
@@ -12484,13 +12502,18 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
                 ? next == r.universe && info->k % r.values_per_index == r.transformed_n % r.values_per_index
                 : next != r.universe || !(r.transformed_n % r.values_per_index));
 }
-/* Is the packet's checksum right, if its codes have this one? For a user codec, codes are all of the value section. */
+/* Is the packet's checksum right, if its codes have this one? For a user codec, codes are all of the value section.
+   Of a small packet codes is not read. */
 static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
-    cg_checksum_ s = cg_checksum_of_(d->kernels, d->packet, CG_CHECKSUM_OFFSET_);
-    s = cg_checksum_concat_(s, cg_checksum_zeros_(4));
-    s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->scales, (size_t)(d->codes - d->scales)));
-    s = cg_checksum_concat_(s, codes);
-    s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->index, d->info.index_bytes));
+    cg_checksum_ s;
+    if (d->info.packet_bytes <= CG_SMALL_PACKET_) s = cg_packet_checksum_(d->kernels, d->packet, d->info.packet_bytes);
+    else {
+        s = cg_checksum_of_(d->kernels, d->packet, CG_CHECKSUM_OFFSET_);
+        s = cg_checksum_concat_(s, cg_checksum_zeros_(4));
+        s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->scales, (size_t)(d->codes - d->scales)));
+        s = cg_checksum_concat_(s, codes);
+        s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->index, d->info.index_bytes));
+    }
     return s.a == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_ + 8);
 }
 /* Values and indices of a packet that cg_decoder_open_ has opened: CG_OK or CG_E_CORRUPT. A user codec decodes all its

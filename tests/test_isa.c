@@ -159,7 +159,7 @@ static cg_op golden_op(int i, size_t n) {
         fprintf(stderr, "%s: does not parse\n", golden_cases[i].op);
         exit(2);
     }
-    if (cg_is_matrix_op_(&op)) {
+    if (cg_has_(&op, CG_IS_MATRIX_)) {
         size_t rows = 1, d;
         for (d = 1; d * d <= n; d++)
             if (n % d == 0) rows = d;
@@ -181,7 +181,7 @@ TEST golden_lengths(int i, cg_isa isa, int scales) {
         const size_t n = j < 71 ? j : larger[j - 71];
         cg_op op = golden_op(i, n);
         answer want;
-        if (n == 0 && cg_is_matrix_op_(&op)) continue;
+        if (n == 0 && cg_has_(&op, CG_IS_MATRIX_)) continue;
         ref_fill((ref_kind)((j + (size_t)i) % REF_KINDS), j, x, n);
         ASSERT(golden_side(&op, &TAG, x, n, &beside) == 0);
         if (scales) beside.scale = agreed;

@@ -161,8 +161,8 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
     s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
     /* buckets that cross blocks are measured before all their values would have been made */
-    if (lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ && CG_BLOCK_ % lay.bucket_size &&
-        lay.k > CG_BLOCK_)
+    if (lay.k > CG_BLOCK_ && lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ &&
+        CG_BLOCK_ % lay.bucket_size)
         cg_producer_make_all_(&src);
     indices = cg_index_count_(plan, info->k);
     info->index_code = cg_index_code_(&info->op, plan, indices);
@@ -183,6 +183,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.piece_table_bytes;
+        e.to_sum = need > CG_SMALL_PACKET_;
         e.producer_step = producer && producer->step == CG_CHUNK_ &&
                 (lay.quantizer->needs != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket_size == 0)
             ? CG_CHUNK_
@@ -193,7 +194,8 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
     if (index_bytes) {
         uint8_t *out = packet + CG_HEADER_BYTES + info->value_bytes;
         info->index_bytes = cg_index_put_(info->index_code, plan->universe, &list, out);
-        body = cg_checksum_concat_(body, cg_checksum_of_(kernels, out, info->index_bytes));
+        if (lay.codec || need > CG_SMALL_PACKET_)
+            body = cg_checksum_concat_(body, cg_checksum_of_(kernels, out, info->index_bytes));
     }
     *len = cg_packet_finalize_(kernels, info, packet, body);
     return CG_OK;

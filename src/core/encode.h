@@ -18,6 +18,7 @@ typedef struct cg_encoder_ {
     uint64_t key;                    /* of rounding noise */
     uint8_t *scales, *table, *codes; /* sections of the packet; table: entries of pieces */
     size_t producer_step;            /* values that the producer makes at a time */
+    int to_sum;                      /* checksums are wanted: the packet is not small */
 } cg_encoder_;
 
 /* What one block leaves for the end of the wave. */
@@ -218,7 +219,7 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_
         if (pack) e->kernels->pack(symbols, many, lay->bits_x32 / 32, out);
         bytes = (size_t)(((uint64_t)many * lay->bits_x32 / 32 + 7) / 8);
         while (bytes % 4) out[bytes++] = 0; /* only at the end of the section */
-        e->kernels->checksum(&result->checksum, out, bytes / 4);
+        if (e->to_sum) e->kernels->checksum(&result->checksum, out, bytes / 4);
     }
     result->stats.absmax_bits = enc.absmax_bits;
     result->lane_total = cg_block_encoder_total_(&enc, e);
@@ -375,7 +376,7 @@ static uint8_t *cg_encode_one_block_(const cg_encoder_ *e, cg_checksum_ *codes, 
     if (e->src->producer) e->src->producer->energy += result.energy;
     return e->codes + (size_t)e->lay->codes_bytes;
 }
-/* The whole value section: scales, piece table and codes. *sum becomes the checksum of the section, *bytes its length.
+/* The whole value section: scales, piece table and codes. *sum becomes its checksum if to_sum is set, *bytes its length.
    Errors: CG_E_NONFINITE, and CG_E_ARG for given scales; the section is undefined then. */
 static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size_t *bytes) {
     const cg_layout_ *lay = e->lay;
@@ -402,7 +403,7 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
     }
     *bytes = (size_t)(end - e->scales);
     *sum = codes;
-    if (e->codes != e->scales)
+    if (e->to_sum && e->codes != e->scales)
         *sum = cg_checksum_concat_(cg_checksum_of_(e->kernels, e->scales, (size_t)(e->codes - e->scales)), codes);
     return CG_OK;
 }

@@ -174,16 +174,32 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
     info->packet_bytes = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
     return CG_OK;
 }
+/* A packet of at most so many bytes is in the cache, and its checksum is made at once, not section by section. */
+enum { CG_SMALL_PACKET_ = 8192 };
+/* The checksum of a whole packet of len bytes, with zeros where the header has it. */
+static cg_checksum_ cg_packet_checksum_(const cg_kernels_ *kernels, const uint8_t *packet, size_t len) {
+    cg_checksum_ s = cg_checksum_of_(kernels, packet, len);
+    for (size_t at = CG_CHECKSUM_OFFSET_; at < CG_HEADER_BYTES; at += 4) {
+        const uint64_t word = cg_get32_(packet + at);
+        s.a -= word;
+        s.b -= word * (uint64_t)((len - at) / 4);
+    }
+    return s;
+}
 /* Writes header and checksum in front of a body of value_bytes + index_bytes, which has been written and has this
-   checksum; returns the length of the packet in bytes. */
+   checksum (of a small packet it is not read); returns the length of the packet in bytes. */
 static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *info, uint8_t *packet, cg_checksum_ body) {
-    cg_checksum_ head;
+    const size_t len = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
+    cg_checksum_ sum;
     cg_header_put_(packet, info);
-    head = cg_checksum_concat_(cg_checksum_of_(kernels, packet, CG_CHECKSUM_OFFSET_), cg_checksum_zeros_(4));
-    head = cg_checksum_concat_(head, body);
-    cg_put64_(packet + CG_CHECKSUM_OFFSET_, head.a);
-    cg_put64_(packet + CG_CHECKSUM_OFFSET_ + 8, head.b);
-    return CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
+    if (len <= CG_SMALL_PACKET_) sum = cg_checksum_of_(kernels, packet, len);
+    else {
+        sum = cg_checksum_concat_(cg_checksum_of_(kernels, packet, CG_CHECKSUM_OFFSET_), cg_checksum_zeros_(4));
+        sum = cg_checksum_concat_(sum, body);
+    }
+    cg_put64_(packet + CG_CHECKSUM_OFFSET_, sum.a);
+    cg_put64_(packet + CG_CHECKSUM_OFFSET_ + 8, sum.b);
+    return len;
 }
 /* Another rank into the tag of a packet of len bytes. A word counts once in the first half of the checksum, and in the
    second once for itself and every word behind it, so that no pass over the body is needed. */

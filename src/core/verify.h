@@ -32,12 +32,12 @@ static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
     if (!d->lay.value_code && first + CG_CHUNK_ < d->lay.k)
         for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
-/* Packed codes of values [first, first + many), a whole chunk or the last: *sum absorbs them; returns whether all
-   stored floats are finite. */
+/* Packed codes of values [first, first + many), a whole chunk or the last: *sum absorbs them, unless the packet is
+   small; returns whether all stored floats are finite. */
 static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_checksum_ *sum) {
     const uint8_t *in = d->codes + cg_codes_offset_(&d->lay, first);
     const cg_quantizer_ *quantizer = d->lay.quantizer;
-    d->kernels->checksum(sum, in, cg_codes_words_(&d->lay, many));
+    if (d->info.packet_bytes > CG_SMALL_PACKET_) d->kernels->checksum(sum, in, cg_codes_words_(&d->lay, many));
     return !quantizer->stored_absmax_bits ||
         quantizer->stored_absmax_bits(d->kernels, in, many) < quantizer->stored_limit;
 }
@@ -102,13 +102,18 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
                 ? next == r.universe && info->k % r.values_per_index == r.transformed_n % r.values_per_index
                 : next != r.universe || !(r.transformed_n % r.values_per_index));
 }
-/* Is the packet's checksum right, if its codes have this one? For a user codec, codes are all of the value section. */
+/* Is the packet's checksum right, if its codes have this one? For a user codec, codes are all of the value section.
+   Of a small packet codes is not read. */
 static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
-    cg_checksum_ s = cg_checksum_of_(d->kernels, d->packet, CG_CHECKSUM_OFFSET_);
-    s = cg_checksum_concat_(s, cg_checksum_zeros_(4));
-    s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->scales, (size_t)(d->codes - d->scales)));
-    s = cg_checksum_concat_(s, codes);
-    s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->index, d->info.index_bytes));
+    cg_checksum_ s;
+    if (d->info.packet_bytes <= CG_SMALL_PACKET_) s = cg_packet_checksum_(d->kernels, d->packet, d->info.packet_bytes);
+    else {
+        s = cg_checksum_of_(d->kernels, d->packet, CG_CHECKSUM_OFFSET_);
+        s = cg_checksum_concat_(s, cg_checksum_zeros_(4));
+        s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->scales, (size_t)(d->codes - d->scales)));
+        s = cg_checksum_concat_(s, codes);
+        s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->index, d->info.index_bytes));
+    }
     return s.a == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_ + 8);
 }
 /* Values and indices of a packet that cg_decoder_open_ has opened: CG_OK or CG_E_CORRUPT. A user codec decodes all its

@@ -67,8 +67,7 @@ static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
     unsigned bits = row->bits;
     if (row->bits_x32) return row->bits_x32(q);
     if (bits || !levels) return 32u * (bits ? bits : q->arg);
-    while (1u << bits < 2u * (unsigned)levels + 1u) bits++;
-    return 32 * bits;
+    return 32 * (cg_log2_(2u * (uint64_t)levels) + 1); /* for 2 levels + 1 symbols */
 }
 /* The number of levels of quantizers with a grid. */
 static int32_t cg_levels_one_(const cg_stage *stage) {
