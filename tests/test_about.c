@@ -1,7 +1,8 @@
 /* cg_op_about held to what operators do: every stage and preset at several parameters and n, on Gaussian and Laplace
    vectors, one outlier, one and two spikes, and a constant. Errors never exceed omega and 1 - delta; where a bound is
-   tight, the worst vector reaches it; what is called unbiased is, and what is not is seen not to be; bits and fixed_size
-   are those of the packets. Refusals say why. Error feedback has the numbers that it had before they came from the rows.
+   tight, the worst vector reaches it; what is called unbiased is, and what is not is seen not to be; bits and
+   fixed_size are those of the packets. Refusals say why. Error feedback has the numbers that it had before they came
+   from the rows.
 
    Statistics. An error of T draws has a mean and a standard error s/sqrt(T). Keys are independent, so the mean exceeds
    the expectation by SIGMAS = 5 standard errors with a probability of 3e-7 where it is about normal; where rare large
@@ -320,9 +321,10 @@ TEST declared(const row *r) {
         cg_about about;
         size_t shortest = SIZE_MAX, longest = 0;
         memset(&about, 0xa5, sizeof about);
-        ASSERT_EQm(r->text, CG_OK, cg_op_about(&op, n, &about));
+        SAY("%s, n %lu", r->text, (unsigned long)n);
+        ASSERT_EQm(note, CG_OK, cg_op_about(&op, n, &about));
         ASSERTm(about.why, !strncmp(about.why, "ok", 2));
-        ASSERT_EQm(SAY("%s, n %lu", r->text, (unsigned long)n), r->error == NO_OMEGA, about.omega == -1.0);
+        ASSERT_EQm(note, r->error == NO_OMEGA, about.omega == -1.0);
         ASSERT_EQm(note, r->bits == NO_BITS, about.bits == -1.0);
         ASSERTm(note, about.omega == -1.0 || about.omega >= 0.0);
         if (about.omega == 0.0) ASSERTm(note, about.unbiased && !about.needs_memory && about.delta == 1.0);
@@ -382,7 +384,8 @@ TEST all_stages(void) {
     }
     for (int slot = 0; slot < 4; slot++)
         for (int id = 0; id <= LAST[slot]; id++) {
-            ASSERTm(SAY("slot %d, stage %d", slot, id), seen[slot][id]);
+            SAY("slot %d, stage %d", slot, id);
+            ASSERTm(note, seen[slot][id]);
             ASSERTm(note, cg_row_at_((unsigned)slot, (unsigned)id) != NULL);
         }
     for (unsigned slot = 0; slot < 4; slot++) ASSERT(!cg_row_at_(slot, (unsigned)LAST[slot] + 1));
@@ -558,8 +561,8 @@ TEST any_operator(void) {
         if (t % 3) ((unsigned char *)&op)[ref_rand(&state) % sizeof op] = (unsigned char)ref_rand(&state);
         memset(&about, 0xa5, sizeof about);
         s = cg_op_about(&op, n, &about);
-        if (op.quantize.id < CG_QUANTIZE_USER)
-            ASSERT_EQm(SAY("%s, n %lu", ops_text(&op), (unsigned long)n), cg_bound(&op, n) != 0, s == CG_OK);
+        SAY("%s, n %lu", ops_text(&op), (unsigned long)n);
+        if (op.quantize.id < CG_QUANTIZE_USER) ASSERT_EQm(note, cg_bound(&op, n) != 0, s == CG_OK);
         ASSERTm(note, s == CG_OK || s == CG_E_ARG);
         ASSERTm(about.why, memchr(about.why, 0, sizeof about.why - 1) != NULL && about.why[0]);
         refused += s != CG_OK;
