@@ -1601,12 +1601,14 @@ typedef struct cg_kernels_ {
 #if CG_VECTOR_
 #  if CG_AVX2_
 #    define CG_PART_BYTES_ 32
-#    define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
-#    define CG_VECTOR_FN_ static inline __attribute__((always_inline, unused)) CG_TARGET_AVX2_
+#    define CG_ISA_NATIVE_ CG_ISA_AVX2
+#    define CG_TARGET_NATIVE_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
 #  else
 #    define CG_PART_BYTES_ 16
-#    define CG_VECTOR_FN_ static inline __attribute__((always_inline, unused))
+#    define CG_ISA_NATIVE_ (CG_NEON_ ? CG_ISA_NEON : CG_ISA_WASM)
+#    define CG_TARGET_NATIVE_
 #  endif
+#  define CG_VECTOR_FN_ static inline __attribute__((always_inline, unused)) CG_TARGET_NATIVE_
 typedef float cg_pf_ __attribute__((vector_size(CG_PART_BYTES_)));
 typedef double cg_pd_ __attribute__((vector_size(CG_PART_BYTES_)));
 typedef int32_t cg_pi_ __attribute__((vector_size(CG_PART_BYTES_)));
@@ -1629,41 +1631,30 @@ typedef cg_pq_ cg_vq_;
 #    define CG_EACH2_(r, name, a, b, expression) \
       CG_VECTOR_FN_ cg_p##r##_ name(cg_p##a##_ x, cg_p##b##_ y) { return (cg_p##r##_)(expression); }
 #  else
-typedef struct cg_vf_ {
-    cg_pf_ a, b;
-} cg_vf_;
-typedef struct cg_vd_ {
-    cg_pd_ a, b;
-} cg_vd_;
-typedef struct cg_vu_ {
-    cg_pu_ a, b;
-} cg_vu_;
-typedef struct cg_vq_ {
-    cg_pq_ a, b;
-} cg_vq_;
+#    define CG_PAIR_(t)                                                      \
+      typedef struct cg_v##t##_ {                                            \
+        cg_p##t##_ a, b;                                                     \
+      } cg_v##t##_;                                                          \
+      CG_VECTOR_FN_ cg_v##t##_ cg_v##t##_join_(cg_p##t##_ a, cg_p##t##_ b) { \
+        const cg_v##t##_ v = { a, b };                                       \
+        return v;                                                            \
+      }
+CG_PAIR_(f)
+CG_PAIR_(d)
+CG_PAIR_(u)
+CG_PAIR_(q)
 #    define CG_EACH1_(r, name, a_, expression)                                                 \
       CG_VECTOR_FN_ cg_p##r##_ name##part_(cg_p##a_##_ x) { return (cg_p##r##_)(expression); } \
-      CG_VECTOR_FN_ cg_v##r##_ name(cg_v##a_##_ x) {                                           \
-        cg_v##r##_ v;                                                                          \
-        v.a = name##part_(x.a);                                                                \
-        v.b = name##part_(x.b);                                                                \
-        return v;                                                                              \
-      }
+      CG_VECTOR_FN_ cg_v##r##_ name(cg_v##a_##_ x) { return cg_v##r##_join_(name##part_(x.a), name##part_(x.b)); }
 #    define CG_EACHN_(r, name, a_, expression)                                                             \
       CG_VECTOR_FN_ cg_p##r##_ name##part_(cg_p##a_##_ x, unsigned n) { return (cg_p##r##_)(expression); } \
       CG_VECTOR_FN_ cg_v##r##_ name(cg_v##a_##_ x, unsigned n) {                                           \
-        cg_v##r##_ v;                                                                                      \
-        v.a = name##part_(x.a, n);                                                                         \
-        v.b = name##part_(x.b, n);                                                                         \
-        return v;                                                                                          \
+        return cg_v##r##_join_(name##part_(x.a, n), name##part_(x.b, n));                                  \
       }
 #    define CG_EACH2_(r, name, a_, b_, expression)                                                            \
       CG_VECTOR_FN_ cg_p##r##_ name##part_(cg_p##a_##_ x, cg_p##b_##_ y) { return (cg_p##r##_)(expression); } \
       CG_VECTOR_FN_ cg_v##r##_ name(cg_v##a_##_ x, cg_v##b_##_ y) {                                           \
-        cg_v##r##_ v;                                                                                         \
-        v.a = name##part_(x.a, y.a);                                                                          \
-        v.b = name##part_(x.b, y.b);                                                                          \
-        return v;                                                                                             \
+        return cg_v##r##_join_(name##part_(x.a, y.a), name##part_(x.b, y.b));                                 \
       }
 #  endif
 
@@ -2039,10 +2030,8 @@ CG_VECTOR_FN_ cg_vu_ cg_vu_signs_(cg_vu_ w, int from) {
 CG_VECTOR_FN_ cg_pu_ cg_low16_(cg_pu_ a, cg_pu_ b) { return (cg_pu_)vuzp1q_u16((uint16x8_t)a, (uint16x8_t)b); }
 CG_VECTOR_FN_ cg_pu_ cg_low8_(cg_pu_ a, cg_pu_ b) { return (cg_pu_)vuzp1q_u8(CG_B_(a), CG_B_(b)); }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
-    cg_vu_ v;
-    v.a = cg_low8_(cg_low16_(a.a, a.b), cg_low16_(b.a, b.b));
-    v.b = cg_low8_(cg_low16_(c.a, c.b), cg_low16_(d.a, d.b));
-    return v;
+    return cg_vu_join_(
+        cg_low8_(cg_low16_(a.a, a.b), cg_low16_(b.a, b.b)), cg_low8_(cg_low16_(c.a, c.b), cg_low16_(d.a, d.b)));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_signed_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) { return cg_vb_narrow_(a, b, c, d); }
 CG_VECTOR_FN_ cg_pu_ cg_tops_(cg_vu_ a, cg_vu_ b) {
@@ -2050,20 +2039,15 @@ CG_VECTOR_FN_ cg_pu_ cg_tops_(cg_vu_ a, cg_vu_ b) {
     return (cg_pu_)vandq_u8(vuzp2q_u8(CG_B_(x), CG_B_(y)), vdupq_n_u8(0x80));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_tops_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
-    cg_vu_ v;
-    v.a = cg_tops_(a, b);
-    v.b = cg_tops_(c, d);
-    return v;
+    return cg_vu_join_(cg_tops_(a, b), cg_tops_(c, d));
 }
 CG_VECTOR_FN_ uint8x8_t cg_saturate8_(cg_vu_ a, int16x8_t plus) {
     return vqmovun_s16(vqaddq_s16(vqmovn_high_s32(vqmovn_s32((int32x4_t)a.a), (int32x4_t)a.b), plus));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_add_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d, int plus) {
     const int16x8_t p = vdupq_n_s16((int16_t)plus);
-    cg_vu_ v;
-    v.a = (cg_pu_)vcombine_u8(cg_saturate8_(a, p), cg_saturate8_(b, p));
-    v.b = (cg_pu_)vcombine_u8(cg_saturate8_(c, p), cg_saturate8_(d, p));
-    return v;
+    return cg_vu_join_((cg_pu_)vcombine_u8(cg_saturate8_(a, p), cg_saturate8_(b, p)),
+        (cg_pu_)vcombine_u8(cg_saturate8_(c, p), cg_saturate8_(d, p)));
 }
 CG_VECTOR_FN_ uint32_t cg_vb_mask_(cg_vu_ bytes) {
     const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
@@ -2081,25 +2065,16 @@ CG_VECTOR_FN_ void cg_vb_put16_(uint8_t *p, cg_vu_ a, cg_vu_ b) {
     vst1q_u8(p + 16, CG_B_(cg_low8_(b.a, b.b)));
 }
 CG_VECTOR_FN_ cg_vu_ cg_widen16_(uint16x8_t w) {
-    cg_vu_ v;
-    v.a = (cg_pu_)vmovl_u16(vget_low_u16(w));
-    v.b = (cg_pu_)vmovl_high_u16(w);
-    return v;
+    return cg_vu_join_((cg_pu_)vmovl_u16(vget_low_u16(w)), (cg_pu_)vmovl_high_u16(w));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vu_bytes_(const uint8_t *p) { return cg_widen16_(vmovl_u8(vld1_u8(p))); }
 CG_VECTOR_FN_ cg_vu_ cg_vu_u16_(const uint8_t *p) { return cg_widen16_(vreinterpretq_u16_u8(vld1q_u8(p))); }
 CG_VECTOR_FN_ cg_vu_ cg_vu_bytes16_(const uint8_t *p) {
-    cg_vu_ v;
-    v.a = (cg_pu_)vmovl_u8(vld1_u8(p));
-    v.b = (cg_pu_)vmovl_u8(vld1_u8(p + 8));
-    return v;
+    return cg_vu_join_((cg_pu_)vmovl_u8(vld1_u8(p)), (cg_pu_)vmovl_u8(vld1_u8(p + 8)));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vu_load24_(const uint8_t *p) {
     const uint8x16_t spread = { 0, 1, 2, 255, 3, 4, 5, 255, 6, 7, 8, 255, 9, 10, 11, 255 };
-    cg_vu_ v;
-    v.a = (cg_pu_)vqtbl1q_u8(vld1q_u8(p), spread);
-    v.b = (cg_pu_)vqtbl1q_u8(vld1q_u8(p + 12), spread);
-    return v;
+    return cg_vu_join_((cg_pu_)vqtbl1q_u8(vld1q_u8(p), spread), (cg_pu_)vqtbl1q_u8(vld1q_u8(p + 12), spread));
 }
 CG_VECTOR_FN_ void cg_vu_store24_(uint8_t *p, cg_vu_ x) {
     const uint8x16_t squeeze = { 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 255, 255, 255, 255 };
@@ -2108,10 +2083,7 @@ CG_VECTOR_FN_ void cg_vu_store24_(uint8_t *p, cg_vu_ x) {
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_f16_(const uint8_t *p) {
     const float16x8_t h = vreinterpretq_f16_u8(vld1q_u8(p));
-    cg_vf_ v;
-    v.a = (cg_pf_)vcvt_f32_f16(vget_low_f16(h));
-    v.b = (cg_pf_)vcvt_high_f32_f16(h);
-    return v;
+    return cg_vf_join_((cg_pf_)vcvt_f32_f16(vget_low_f16(h)), (cg_pf_)vcvt_high_f32_f16(h));
 }
 CG_VECTOR_FN_ void cg_vf_put_f16_(uint8_t *p, cg_vf_ x) {
     vst1q_u8(p, vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32((float32x4_t)x.a), (float32x4_t)x.b)));
@@ -2131,10 +2103,7 @@ CG_VECTOR_FN_ void cg_vf_fp8_(const uint8_t *p, int is_e5m2, cg_vf_ *x, cg_vf_ *
     *y = cg_fp8_half_(vget_high_u8(b), is_e5m2);
 }
 CG_VECTOR_FN_ cg_vd_ cg_widen64_(float32x4_t f) {
-    cg_vd_ v;
-    v.a = (cg_pd_)vcvt_f64_f32(vget_low_f32(f));
-    v.b = (cg_pd_)vcvt_high_f64_f32(f);
-    return v;
+    return cg_vd_join_((cg_pd_)vcvt_f64_f32(vget_low_f32(f)), (cg_pd_)vcvt_high_f64_f32(f));
 }
 CG_VECTOR_FN_ cg_vd_ cg_vd_floats_(const float *v, size_t i) {
     return cg_widen64_(vreinterpretq_f32_u8(vld1q_u8((const uint8_t *)v + 4 * i)));
@@ -2243,21 +2212,18 @@ CG_VECTOR_FN_ cg_vu_ cg_vu_signs_(cg_vu_ w, int from) { /* shifts by a number fo
 }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_add_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d, int plus) {
     const v128_t p = wasm_i16x8_splat((int16_t)plus);
-    cg_vu_ v;
-    v.a = (cg_pu_)wasm_u8x16_narrow_i16x8(wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(a.a), CG_W_(a.b)), p),
-        wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(b.a), CG_W_(b.b)), p));
-    v.b = (cg_pu_)wasm_u8x16_narrow_i16x8(wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(c.a), CG_W_(c.b)), p),
-        wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(d.a), CG_W_(d.b)), p));
-    return v;
+    return cg_vu_join_(
+        (cg_pu_)wasm_u8x16_narrow_i16x8(wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(a.a), CG_W_(a.b)), p),
+            wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(b.a), CG_W_(b.b)), p)),
+        (cg_pu_)wasm_u8x16_narrow_i16x8(wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(c.a), CG_W_(c.b)), p),
+            wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(d.a), CG_W_(d.b)), p)));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) { return cg_vb_narrow_add_(a, b, c, d, 0); }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_signed_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
-    cg_vu_ v;
-    v.a = (cg_pu_)wasm_i8x16_narrow_i16x8(
-        wasm_i16x8_narrow_i32x4(CG_W_(a.a), CG_W_(a.b)), wasm_i16x8_narrow_i32x4(CG_W_(b.a), CG_W_(b.b)));
-    v.b = (cg_pu_)wasm_i8x16_narrow_i16x8(
-        wasm_i16x8_narrow_i32x4(CG_W_(c.a), CG_W_(c.b)), wasm_i16x8_narrow_i32x4(CG_W_(d.a), CG_W_(d.b)));
-    return v;
+    return cg_vu_join_((cg_pu_)wasm_i8x16_narrow_i16x8(wasm_i16x8_narrow_i32x4(CG_W_(a.a), CG_W_(a.b)),
+                           wasm_i16x8_narrow_i32x4(CG_W_(b.a), CG_W_(b.b))),
+        (cg_pu_)wasm_i8x16_narrow_i16x8(
+            wasm_i16x8_narrow_i32x4(CG_W_(c.a), CG_W_(c.b)), wasm_i16x8_narrow_i32x4(CG_W_(d.a), CG_W_(d.b))));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_tops_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
     cg_vu_ v = cg_vb_narrow_signed_(a, b, c, d);
@@ -2277,25 +2243,17 @@ CG_VECTOR_FN_ void cg_vb_put16_(uint8_t *p, cg_vu_ a, cg_vu_ b) {
     wasm_v128_store(p + 16, wasm_u8x16_narrow_i16x8(CG_W_(b.a), CG_W_(b.b)));
 }
 CG_VECTOR_FN_ cg_vu_ cg_widen16_(v128_t w) {
-    cg_vu_ v;
-    v.a = (cg_pu_)wasm_u32x4_extend_low_u16x8(w);
-    v.b = (cg_pu_)wasm_u32x4_extend_high_u16x8(w);
-    return v;
+    return cg_vu_join_((cg_pu_)wasm_u32x4_extend_low_u16x8(w), (cg_pu_)wasm_u32x4_extend_high_u16x8(w));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vu_bytes_(const uint8_t *p) { return cg_widen16_(wasm_u16x8_load8x8(p)); }
 CG_VECTOR_FN_ cg_vu_ cg_vu_u16_(const uint8_t *p) { return cg_widen16_(wasm_v128_load(p)); }
 CG_VECTOR_FN_ cg_vu_ cg_vu_bytes16_(const uint8_t *p) {
-    cg_vu_ v;
-    v.a = (cg_pu_)wasm_u16x8_load8x8(p);
-    v.b = (cg_pu_)wasm_u16x8_load8x8(p + 8);
-    return v;
+    return cg_vu_join_((cg_pu_)wasm_u16x8_load8x8(p), (cg_pu_)wasm_u16x8_load8x8(p + 8));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vu_load24_(const uint8_t *p) {
     const v128_t spread = wasm_i8x16_make(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
-    cg_vu_ v;
-    v.a = (cg_pu_)wasm_i8x16_swizzle(wasm_v128_load(p), spread);
-    v.b = (cg_pu_)wasm_i8x16_swizzle(wasm_v128_load(p + 12), spread);
-    return v;
+    return cg_vu_join_((cg_pu_)wasm_i8x16_swizzle(wasm_v128_load(p), spread),
+        (cg_pu_)wasm_i8x16_swizzle(wasm_v128_load(p + 12), spread));
 }
 CG_VECTOR_FN_ void cg_vu_store24_(uint8_t *p, cg_vu_ x) {
     const v128_t squeeze = wasm_i8x16_make(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
@@ -2315,10 +2273,7 @@ CG_VECTOR_FN_ cg_pf_ cg_f16_part_(cg_pu_ h) {
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_f16_(const uint8_t *p) {
     const cg_vu_ h = cg_vu_u16_(p);
-    cg_vf_ v;
-    v.a = cg_f16_part_(h.a);
-    v.b = cg_f16_part_(h.b);
-    return v;
+    return cg_vf_join_(cg_f16_part_(h.a), cg_f16_part_(h.b));
 }
 /* To nearest even: a normal value by the bits that are dropped; a denormal by adding 0.5, which drops those below
    2^-24. */
@@ -2337,20 +2292,16 @@ CG_VECTOR_FN_ cg_vf_ cg_fp8_half_(const uint8_t *p, int is_e5m2) {
     const v128_t most = wasm_u32x4_splat(is_e5m2 ? 0x7b : 0x7e);
     const cg_vu_ b = cg_vu_bytes_(p);
     const unsigned up = is_e5m2 ? 21 : 20;
-    cg_vf_ v;
-    v.a = cg_small_float_((cg_pu_)wasm_u32x4_min(CG_W_(b.a & 0x7f), most) << up, (b.a & 0x80) << 24, bias);
-    v.b = cg_small_float_((cg_pu_)wasm_u32x4_min(CG_W_(b.b & 0x7f), most) << up, (b.b & 0x80) << 24, bias);
-    return v;
+    return cg_vf_join_(cg_small_float_((cg_pu_)wasm_u32x4_min(CG_W_(b.a & 0x7f), most) << up, (b.a & 0x80) << 24, bias),
+        cg_small_float_((cg_pu_)wasm_u32x4_min(CG_W_(b.b & 0x7f), most) << up, (b.b & 0x80) << 24, bias));
 }
 CG_VECTOR_FN_ void cg_vf_fp8_(const uint8_t *p, int is_e5m2, cg_vf_ *x, cg_vf_ *y) {
     *x = cg_fp8_half_(p, is_e5m2);
     *y = cg_fp8_half_(p + 8, is_e5m2);
 }
 CG_VECTOR_FN_ cg_vd_ cg_widen64_(v128_t f) {
-    cg_vd_ v;
-    v.a = (cg_pd_)wasm_f64x2_promote_low_f32x4(f);
-    v.b = (cg_pd_)wasm_f64x2_promote_low_f32x4(wasm_i64x2_shuffle(f, f, 1, 1));
-    return v;
+    return cg_vd_join_(
+        (cg_pd_)wasm_f64x2_promote_low_f32x4(f), (cg_pd_)wasm_f64x2_promote_low_f32x4(wasm_i64x2_shuffle(f, f, 1, 1)));
 }
 CG_VECTOR_FN_ cg_vd_ cg_vd_floats_(const float *v, size_t i) { return cg_widen64_(wasm_v128_load(cg_at_(v, i))); }
 CG_VECTOR_FN_ cg_vd_ cg_vd_low_(cg_vf_ x) { return cg_widen64_(CG_W_(x.a)); }
@@ -2370,16 +2321,12 @@ CG_VECTOR_FN_ cg_pf_ cg_lookup8_part_(cg_vf_ table, cg_pu_ index, unsigned first
         (cg_pu_)cg_lookup_part_(table.b, index, first + 4, mask));
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_lookup8_(cg_vf_ table, cg_vu_ index) {
-    cg_vf_ v;
-    v.a = cg_lookup8_part_(table, index.a, 0, 7);
-    v.b = cg_lookup8_part_(table, index.b, 0, 7);
-    return v;
+    return cg_vf_join_(cg_lookup8_part_(table, index.a, 0, 7), cg_lookup8_part_(table, index.b, 0, 7));
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_lookup16_(cg_vf_ low, cg_vf_ high, cg_vu_ index) {
-    cg_vf_ v;
-    v.a = (cg_pf_)((cg_pu_)cg_lookup8_part_(low, index.a, 0, 15) | (cg_pu_)cg_lookup8_part_(high, index.a, 8, 15));
-    v.b = (cg_pf_)((cg_pu_)cg_lookup8_part_(low, index.b, 0, 15) | (cg_pu_)cg_lookup8_part_(high, index.b, 8, 15));
-    return v;
+    return cg_vf_join_(
+        (cg_pf_)((cg_pu_)cg_lookup8_part_(low, index.a, 0, 15) | (cg_pu_)cg_lookup8_part_(high, index.a, 8, 15)),
+        (cg_pf_)((cg_pu_)cg_lookup8_part_(low, index.b, 0, 15) | (cg_pu_)cg_lookup8_part_(high, index.b, 8, 15)));
 }
 #  define CG_WORD_OF_LANE_(j) (j)
 CG_VECTOR_FN_ void cg_vq_add_words_(cg_vq_ *s, const uint8_t *words) {
@@ -2463,22 +2410,13 @@ CG_VECTOR_FN_ uint32_t cg_vu_mask_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
     return cg_vb_mask_(cg_vb_narrow_signed_(a, b, c, d));
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_reverse_(cg_vf_ x) {
-    cg_vf_ v;
-    v.a = CG_SHUFFLE_(x.b, x.b, 3, 2, 1, 0);
-    v.b = CG_SHUFFLE_(x.a, x.a, 3, 2, 1, 0);
-    return v;
+    return cg_vf_join_(CG_SHUFFLE_(x.b, x.b, 3, 2, 1, 0), CG_SHUFFLE_(x.a, x.a, 3, 2, 1, 0));
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_next_(cg_vf_ x, cg_vf_ next) {
-    cg_vf_ v;
-    v.a = CG_SHUFFLE_(x.a, x.b, 1, 2, 3, 4);
-    v.b = CG_SHUFFLE_(x.b, next.a, 1, 2, 3, 4);
-    return v;
+    return cg_vf_join_(CG_SHUFFLE_(x.a, x.b, 1, 2, 3, 4), CG_SHUFFLE_(x.b, next.a, 1, 2, 3, 4));
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_prev_(cg_vf_ x, cg_vf_ last) {
-    cg_vf_ v;
-    v.a = CG_SHUFFLE_(last.b, x.a, 3, 4, 5, 6);
-    v.b = CG_SHUFFLE_(x.a, x.b, 3, 4, 5, 6);
-    return v;
+    return cg_vf_join_(CG_SHUFFLE_(last.b, x.a, 3, 4, 5, 6), CG_SHUFFLE_(x.a, x.b, 3, 4, 5, 6));
 }
 CG_VECTOR_FN_ void cg_vf_interleave_(cg_vf_ a, cg_vf_ b, cg_vf_ *x, cg_vf_ *y) {
     x->a = CG_SHUFFLE_(a.a, b.a, 0, 4, 1, 5);
@@ -2702,34 +2640,14 @@ CG_VECTOR_FN_ uint32_t cg_range_simd_(const float *v, size_t n, float *lo, float
 }
 #endif
 
-/* copy: f32 to the wire, bits unchanged. Returns absmax bits. */
-static uint32_t cg_copy_scalar_(const float *v, size_t n, uint8_t *out) {
-    uint32_t absmax_bits = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t u = cg_load_bits_(v, i);
-        absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
-        cg_put32_(out + 4 * i, u);
-    }
-    return absmax_bits;
-}
-#if CG_VECTOR_
-CG_VECTOR_FN_ uint32_t cg_copy_simd_(const float *v, size_t n, uint8_t *out) {
-    cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8);
-        cg_vu_store_(out + 4 * i, a);
-        cg_vu_store_(out + 4 * i + 32, b);
-        t0 = cg_vu_absmax_(t0, a);
-        t1 = cg_vu_absmax_(t1, b);
-    }
-    return cg_max32_(cg_vu_hmax_(cg_vu_max_(t0, t1)), cg_copy_scalar_(cg_at_(v, i), n - i, out + 4 * i));
-}
-#endif
-
-/* f16_encode: to nearest even. Finite values that would round to Inf become +-65504; Inf stays, a NaN becomes a quiet
-   one without payload. Returns absmax bits. */
-#define CG_F16_LIMIT_ 0x477fefffu /* magnitude bits of the largest value that rounds to 65504 */
+/* copy: f32 to the wire, bits unchanged.
+   f16_encode: to nearest even. Finite values that would round to Inf become +-65504; Inf stays, a NaN becomes a quiet
+   one without payload.
+   bf16_encode: to nearest even. Finite values that would round to Inf become the largest, 0x7f7f; Inf stays, a NaN
+   becomes quiet and keeps the rest of its upper bits.
+   All return absmax bits. */
+#define CG_F16_LIMIT_ 0x477fefffu  /* magnitude bits of the largest value that rounds to 65504 */
+#define CG_BF16_LIMIT_ 0x7f7f7fffu /* magnitude bits of the largest value that rounds to 0x7f7f */
 /* f32 bits to f16 bits */
 CG_INLINE_ uint32_t cg_f16_encode_(uint32_t u) {
     uint32_t sign = u >> 16 & 0x8000u, m = u & CG_ABS_MASK_, shift, rest, h;
@@ -2750,37 +2668,6 @@ CG_INLINE_ uint32_t cg_f16_encode_(uint32_t u) {
     h += rest > 1u << (shift - 1) || (rest == 1u << (shift - 1) && (h & 1u));
     return sign | h;
 }
-static uint32_t cg_f16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
-    uint32_t absmax_bits = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t u = cg_load_bits_(v, i);
-        absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
-        cg_put16_(out + 2 * i, cg_f16_encode_(u));
-    }
-    return absmax_bits;
-}
-#if CG_VECTOR_
-CG_VECTOR_FN_ uint32_t cg_f16_encode_simd_(const float *v, size_t n, uint8_t *out) {
-    cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
-    uint32_t absmax_bits;
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8);
-        CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
-        cg_vf_put_f16_(out + 2 * i, cg_vf_of_(a));
-        cg_vf_put_f16_(out + 2 * i + 16, cg_vf_of_(b));
-        t0 = cg_vu_absmax_(t0, a);
-        t1 = cg_vu_absmax_(t1, b);
-    }
-    absmax_bits = cg_max32_(cg_vu_hmax_(cg_vu_max_(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (absmax_bits > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: the operation gives Inf */
-    return absmax_bits;
-}
-#endif
-
-/* bf16_encode: to nearest even. Finite values that would round to Inf become the largest, 0x7f7f; Inf stays, a NaN
-   becomes quiet and keeps the rest of its upper bits. Returns absmax bits. */
-#define CG_BF16_LIMIT_ 0x7f7f7fffu /* magnitude bits of the largest value that rounds to 0x7f7f */
 CG_INLINE_ uint32_t cg_bf16_encode_(uint32_t u) {
     uint32_t m = u & CG_ABS_MASK_;
     if (m > CG_BF16_LIMIT_) {
@@ -2789,34 +2676,60 @@ CG_INLINE_ uint32_t cg_bf16_encode_(uint32_t u) {
     }
     return (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
 }
-static uint32_t cg_bf16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
+enum { CG_TO_F32_, CG_TO_F16_, CG_TO_BF16_ };
+CG_INLINE_ uint32_t cg_floats_put_scalar_(const float *v, size_t n, uint8_t *out, int to) {
     uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
-        uint32_t u = cg_load_bits_(v, i);
+        const uint32_t u = cg_load_bits_(v, i);
         absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
-        cg_put16_(out + 2 * i, cg_bf16_encode_(u));
+        if (to == CG_TO_F32_) cg_put32_(out + 4 * i, u);
+        else cg_put16_(out + 2 * i, to == CG_TO_F16_ ? cg_f16_encode_(u) : cg_bf16_encode_(u));
     }
     return absmax_bits;
+}
+static uint32_t cg_copy_scalar_(const float *v, size_t n, uint8_t *out) {
+    return cg_floats_put_scalar_(v, n, out, CG_TO_F32_);
+}
+static uint32_t cg_f16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
+    return cg_floats_put_scalar_(v, n, out, CG_TO_F16_);
+}
+static uint32_t cg_bf16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
+    return cg_floats_put_scalar_(v, n, out, CG_TO_BF16_);
 }
 #if CG_VECTOR_
 CG_VECTOR_FN_ cg_vu_ cg_bf16_encode8_(cg_vu_ u) { /* wrong above CG_BF16_LIMIT_ */
     const cg_vu_ odd = cg_vu_and_(cg_vu_shr_(u, 16), cg_vu_set_(1));
     return cg_vu_shr_(cg_vu_add_(cg_vu_add_(u, cg_vu_set_(0x7fff)), odd), 16);
 }
-CG_VECTOR_FN_ uint32_t cg_bf16_encode_simd_(const float *v, size_t n, uint8_t *out) {
+/* What the operations do wrong above the limit is rare, and the scalar kernel does it again. */
+CG_VECTOR_FN_ uint32_t cg_floats_put_simd_(const float *v, size_t n, uint8_t *out, int to) {
+    const uint32_t limit = to == CG_TO_F32_ ? CG_ABS_MASK_ : to == CG_TO_F16_ ? CG_F16_LIMIT_ : CG_BF16_LIMIT_;
+    const size_t width = to == CG_TO_F32_ ? 4 : 2;
     cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
     uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8);
-        CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
-        cg_vu_put16_(out + 2 * i, cg_bf16_encode8_(a), cg_bf16_encode8_(b));
+        if (width < 4) CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
+        if (to == CG_TO_F32_) cg_vu_store_(out + 4 * i, a), cg_vu_store_(out + 4 * i + 32, b);
+        if (to == CG_TO_F16_) cg_vf_put_f16_(out + 2 * i, cg_vf_of_(a)), cg_vf_put_f16_(out + 2 * i + 16, cg_vf_of_(b));
+        if (to == CG_TO_BF16_) cg_vu_put16_(out + 2 * i, cg_bf16_encode8_(a), cg_bf16_encode8_(b));
         t0 = cg_vu_absmax_(t0, a);
         t1 = cg_vu_absmax_(t1, b);
     }
-    absmax_bits = cg_max32_(cg_vu_hmax_(cg_vu_max_(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (absmax_bits > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
+    absmax_bits = cg_max32_(
+        cg_vu_hmax_(cg_vu_max_(t0, t1)), cg_floats_put_scalar_(cg_at_(v, i), n - i, out + width * i, to));
+    if (absmax_bits > limit) cg_floats_put_scalar_(v, i, out, to);
     return absmax_bits;
+}
+CG_VECTOR_FN_ uint32_t cg_copy_simd_(const float *v, size_t n, uint8_t *out) {
+    return cg_floats_put_simd_(v, n, out, CG_TO_F32_);
+}
+CG_VECTOR_FN_ uint32_t cg_f16_encode_simd_(const float *v, size_t n, uint8_t *out) {
+    return cg_floats_put_simd_(v, n, out, CG_TO_F16_);
+}
+CG_VECTOR_FN_ uint32_t cg_bf16_encode_simd_(const float *v, size_t n, uint8_t *out) {
+    return cg_floats_put_simd_(v, n, out, CG_TO_BF16_);
 }
 #endif
 
@@ -3801,6 +3714,7 @@ CG_VECTOR_FN_ size_t cg_bucketize32_(const cg_bucketizer_ *g, const float *v, si
     tree = cg_search_tree_make_(limit, depth);
     if (sums) {
         float c[8];
+        CG_UNROLL_
         for (int32_t j = 0; j < 8; j++) c[j] = centroid[j <= g->limit_count ? j : 0];
         centroids = cg_lookup_table_(c, 0, 1, depth < 3 ? 4 : 8);
         cg_lanes_load_(s, lanes);
@@ -4300,8 +4214,8 @@ CG_VECTOR_FN_ size_t cg_fp8_encode32_(const float *v, size_t n, float inv_scale,
     for (; i + 32 <= n; i += 32) {
         const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8), c = cg_vu_floats_(v, i + 16),
                      d = cg_vu_floats_(v, i + 24);
-        const cg_vu_ codes = cg_vb_narrow_add_(cg_fp8_encode8_(a, inv, q), cg_fp8_encode8_(b, inv, q),
-            cg_fp8_encode8_(c, inv, q), cg_fp8_encode8_(d, inv, q), -(int)q.code_bias);
+        const cg_vu_ p = cg_fp8_encode8_(a, inv, q), r = cg_fp8_encode8_(b, inv, q), s = cg_fp8_encode8_(c, inv, q),
+                     t = cg_fp8_encode8_(d, inv, q), codes = cg_vb_narrow_add_(p, r, s, t, -(int)q.code_bias);
         cg_prefetch32_(v, i, CG_CHUNK_);
         cg_vb_put_(out + i, cg_vu_or_(codes, cg_vb_narrow_tops_(a, b, c, d)));
     }
@@ -5575,30 +5489,23 @@ CG_VECTOR_FN_ void cg_line_estimate_simd_(const cg_line_target_ *p, int rows, si
 #define CG_KERNEL_SCALAR_(result, name, parameters, arguments) cg_##name##_scalar_,
 static const cg_kernels_ cg_kernels_scalar_ = { CG_ISA_SCALAR, CG_KERNEL_LIST_(CG_KERNEL_SCALAR_) };
 
-/* A vector kernel is inlined into a function of each ISA, and compiled for that. */
-#define CG_BODY_void_(call) call, cg_vector_end_()
-#define CG_BODY_uint32_t_(call) \
-  const uint32_t result = call; \
-  cg_vector_end_();             \
-  return result
-#define CG_BODY_int_(call) \
-  const int result = call; \
-  cg_vector_end_();        \
-  return result
-#define CG_BODY_float_(call) \
-  const float result = call; \
+/* A vector kernel is inlined into a function of each ISA, and compiled for that. The build's own (cg_..._native_) is
+   AVX2, NEON or WebAssembly SIMD128. */
+#define CG_BODY_(type, call) \
+  const type result = call;  \
   cg_vector_end_();          \
   return result
-#define CG_BODY_size_t_(call) \
-  const size_t result = call; \
-  cg_vector_end_();           \
-  return result
-#if CG_AVX2_
-#  define CG_KERNEL_AVX2_(result, name, parameters, arguments) \
-    CG_TARGET_AVX2_ static result cg_##name##_avx2_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
-#  define CG_KERNEL_OF_AVX2_(result, name, parameters, arguments) cg_##name##_avx2_,
-CG_KERNEL_LIST_(CG_KERNEL_AVX2_)
-static const cg_kernels_ cg_kernels_avx2_ = { CG_ISA_AVX2, CG_KERNEL_LIST_(CG_KERNEL_OF_AVX2_) };
+#define CG_BODY_void_(call) call, cg_vector_end_()
+#define CG_BODY_int_(call) CG_BODY_(int, call)
+#define CG_BODY_float_(call) CG_BODY_(float, call)
+#define CG_BODY_size_t_(call) CG_BODY_(size_t, call)
+#define CG_BODY_uint32_t_(call) CG_BODY_(uint32_t, call)
+#if CG_VECTOR_
+#  define CG_KERNEL_NATIVE_(result, name, parameters, arguments) \
+    CG_TARGET_NATIVE_ static result cg_##name##_native_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
+#  define CG_KERNEL_OF_NATIVE_(result, name, parameters, arguments) cg_##name##_native_,
+CG_KERNEL_LIST_(CG_KERNEL_NATIVE_)
+static const cg_kernels_ cg_kernels_native_ = { CG_ISA_NATIVE_, CG_KERNEL_LIST_(CG_KERNEL_OF_NATIVE_) };
 #endif
 #if CG_AVX512_
 #  define CG_TARGET_AVX512_ __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c,popcnt,bmi,bmi2")))
@@ -5607,20 +5514,6 @@ static const cg_kernels_ cg_kernels_avx2_ = { CG_ISA_AVX2, CG_KERNEL_LIST_(CG_KE
 #  define CG_KERNEL_OF_AVX512_(result, name, parameters, arguments) cg_##name##_avx512_,
 CG_KERNEL_LIST_(CG_KERNEL_AVX512_)
 static const cg_kernels_ cg_kernels_avx512_ = { CG_ISA_AVX512, CG_KERNEL_LIST_(CG_KERNEL_OF_AVX512_) };
-#endif
-#if CG_NEON_
-#  define CG_KERNEL_NEON_(result, name, parameters, arguments) \
-    static result cg_##name##_neon_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
-#  define CG_KERNEL_OF_NEON_(result, name, parameters, arguments) cg_##name##_neon_,
-CG_KERNEL_LIST_(CG_KERNEL_NEON_)
-static const cg_kernels_ cg_kernels_neon_ = { CG_ISA_NEON, CG_KERNEL_LIST_(CG_KERNEL_OF_NEON_) };
-#endif
-#if CG_WASM_
-#  define CG_KERNEL_WASM_(result, name, parameters, arguments) \
-    static result cg_##name##_wasm_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
-#  define CG_KERNEL_OF_WASM_(result, name, parameters, arguments) cg_##name##_wasm_,
-CG_KERNEL_LIST_(CG_KERNEL_WASM_)
-static const cg_kernels_ cg_kernels_wasm_ = { CG_ISA_WASM, CG_KERNEL_LIST_(CG_KERNEL_OF_WASM_) };
 #endif
 
 /* A cg_isa, 0 (CG_ISA_AUTO) until it is known. Threads that find it 0 all write the same; only cg_isa_force writes
@@ -5666,22 +5559,14 @@ static int cg_has_avx_(int avx512) {
 #endif
 /* The table of an ISA; NULL if this build does not have it. */
 static const cg_kernels_ *cg_kernels_of_(cg_isa isa) {
-    switch (isa) {
-    case CG_ISA_SCALAR: return &cg_kernels_scalar_;
-#if CG_AVX2_
-    case CG_ISA_AVX2: return &cg_kernels_avx2_;
+    if (isa == CG_ISA_SCALAR) return &cg_kernels_scalar_;
+#if CG_VECTOR_
+    if (isa == CG_ISA_NATIVE_) return &cg_kernels_native_;
 #endif
 #if CG_AVX512_
-    case CG_ISA_AVX512: return &cg_kernels_avx512_;
+    if (isa == CG_ISA_AVX512) return &cg_kernels_avx512_;
 #endif
-#if CG_NEON_
-    case CG_ISA_NEON: return &cg_kernels_neon_;
-#endif
-#if CG_WASM_
-    case CG_ISA_WASM: return &cg_kernels_wasm_;
-#endif
-    default: return NULL;
-    }
+    return NULL;
 }
 CG_API_ int cg_isa_found(cg_isa isa) {
     if (isa == CG_ISA_AUTO) return 1;

@@ -10,30 +10,23 @@
 #define CG_KERNEL_SCALAR_(result, name, parameters, arguments) cg_##name##_scalar_,
 static const cg_kernels_ cg_kernels_scalar_ = { CG_ISA_SCALAR, CG_KERNEL_LIST_(CG_KERNEL_SCALAR_) };
 
-/* A vector kernel is inlined into a function of each ISA, and compiled for that. */
-#define CG_BODY_void_(call) call, cg_vector_end_()
-#define CG_BODY_uint32_t_(call) \
-  const uint32_t result = call; \
-  cg_vector_end_();             \
-  return result
-#define CG_BODY_int_(call) \
-  const int result = call; \
-  cg_vector_end_();        \
-  return result
-#define CG_BODY_float_(call) \
-  const float result = call; \
+/* A vector kernel is inlined into a function of each ISA, and compiled for that. The build's own (cg_..._native_) is
+   AVX2, NEON or WebAssembly SIMD128. */
+#define CG_BODY_(type, call) \
+  const type result = call;  \
   cg_vector_end_();          \
   return result
-#define CG_BODY_size_t_(call) \
-  const size_t result = call; \
-  cg_vector_end_();           \
-  return result
-#if CG_AVX2_
-#  define CG_KERNEL_AVX2_(result, name, parameters, arguments) \
-    CG_TARGET_AVX2_ static result cg_##name##_avx2_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
-#  define CG_KERNEL_OF_AVX2_(result, name, parameters, arguments) cg_##name##_avx2_,
-CG_KERNEL_LIST_(CG_KERNEL_AVX2_)
-static const cg_kernels_ cg_kernels_avx2_ = { CG_ISA_AVX2, CG_KERNEL_LIST_(CG_KERNEL_OF_AVX2_) };
+#define CG_BODY_void_(call) call, cg_vector_end_()
+#define CG_BODY_int_(call) CG_BODY_(int, call)
+#define CG_BODY_float_(call) CG_BODY_(float, call)
+#define CG_BODY_size_t_(call) CG_BODY_(size_t, call)
+#define CG_BODY_uint32_t_(call) CG_BODY_(uint32_t, call)
+#if CG_VECTOR_
+#  define CG_KERNEL_NATIVE_(result, name, parameters, arguments) \
+    CG_TARGET_NATIVE_ static result cg_##name##_native_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
+#  define CG_KERNEL_OF_NATIVE_(result, name, parameters, arguments) cg_##name##_native_,
+CG_KERNEL_LIST_(CG_KERNEL_NATIVE_)
+static const cg_kernels_ cg_kernels_native_ = { CG_ISA_NATIVE_, CG_KERNEL_LIST_(CG_KERNEL_OF_NATIVE_) };
 #endif
 #if CG_AVX512_
 #  define CG_TARGET_AVX512_ __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c,popcnt,bmi,bmi2")))
@@ -42,20 +35,6 @@ static const cg_kernels_ cg_kernels_avx2_ = { CG_ISA_AVX2, CG_KERNEL_LIST_(CG_KE
 #  define CG_KERNEL_OF_AVX512_(result, name, parameters, arguments) cg_##name##_avx512_,
 CG_KERNEL_LIST_(CG_KERNEL_AVX512_)
 static const cg_kernels_ cg_kernels_avx512_ = { CG_ISA_AVX512, CG_KERNEL_LIST_(CG_KERNEL_OF_AVX512_) };
-#endif
-#if CG_NEON_
-#  define CG_KERNEL_NEON_(result, name, parameters, arguments) \
-    static result cg_##name##_neon_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
-#  define CG_KERNEL_OF_NEON_(result, name, parameters, arguments) cg_##name##_neon_,
-CG_KERNEL_LIST_(CG_KERNEL_NEON_)
-static const cg_kernels_ cg_kernels_neon_ = { CG_ISA_NEON, CG_KERNEL_LIST_(CG_KERNEL_OF_NEON_) };
-#endif
-#if CG_WASM_
-#  define CG_KERNEL_WASM_(result, name, parameters, arguments) \
-    static result cg_##name##_wasm_ parameters { CG_BODY_##result##_(cg_##name##_simd_ arguments); }
-#  define CG_KERNEL_OF_WASM_(result, name, parameters, arguments) cg_##name##_wasm_,
-CG_KERNEL_LIST_(CG_KERNEL_WASM_)
-static const cg_kernels_ cg_kernels_wasm_ = { CG_ISA_WASM, CG_KERNEL_LIST_(CG_KERNEL_OF_WASM_) };
 #endif
 
 /* A cg_isa, 0 (CG_ISA_AUTO) until it is known. Threads that find it 0 all write the same; only cg_isa_force writes
@@ -101,22 +80,14 @@ static int cg_has_avx_(int avx512) {
 #endif
 /* The table of an ISA; NULL if this build does not have it. */
 static const cg_kernels_ *cg_kernels_of_(cg_isa isa) {
-    switch (isa) {
-    case CG_ISA_SCALAR: return &cg_kernels_scalar_;
-#if CG_AVX2_
-    case CG_ISA_AVX2: return &cg_kernels_avx2_;
+    if (isa == CG_ISA_SCALAR) return &cg_kernels_scalar_;
+#if CG_VECTOR_
+    if (isa == CG_ISA_NATIVE_) return &cg_kernels_native_;
 #endif
 #if CG_AVX512_
-    case CG_ISA_AVX512: return &cg_kernels_avx512_;
+    if (isa == CG_ISA_AVX512) return &cg_kernels_avx512_;
 #endif
-#if CG_NEON_
-    case CG_ISA_NEON: return &cg_kernels_neon_;
-#endif
-#if CG_WASM_
-    case CG_ISA_WASM: return &cg_kernels_wasm_;
-#endif
-    default: return NULL;
-    }
+    return NULL;
 }
 CG_API_ int cg_isa_found(cg_isa isa) {
     if (isa == CG_ISA_AUTO) return 1;

@@ -79,34 +79,14 @@ CG_VECTOR_FN_ uint32_t cg_range_simd_(const float *v, size_t n, float *lo, float
 }
 #endif
 
-/* copy: f32 to the wire, bits unchanged. Returns absmax bits. */
-static uint32_t cg_copy_scalar_(const float *v, size_t n, uint8_t *out) {
-    uint32_t absmax_bits = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t u = cg_load_bits_(v, i);
-        absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
-        cg_put32_(out + 4 * i, u);
-    }
-    return absmax_bits;
-}
-#if CG_VECTOR_
-CG_VECTOR_FN_ uint32_t cg_copy_simd_(const float *v, size_t n, uint8_t *out) {
-    cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8);
-        cg_vu_store_(out + 4 * i, a);
-        cg_vu_store_(out + 4 * i + 32, b);
-        t0 = cg_vu_absmax_(t0, a);
-        t1 = cg_vu_absmax_(t1, b);
-    }
-    return cg_max32_(cg_vu_hmax_(cg_vu_max_(t0, t1)), cg_copy_scalar_(cg_at_(v, i), n - i, out + 4 * i));
-}
-#endif
-
-/* f16_encode: to nearest even. Finite values that would round to Inf become +-65504; Inf stays, a NaN becomes a quiet
-   one without payload. Returns absmax bits. */
-#define CG_F16_LIMIT_ 0x477fefffu /* magnitude bits of the largest value that rounds to 65504 */
+/* copy: f32 to the wire, bits unchanged.
+   f16_encode: to nearest even. Finite values that would round to Inf become +-65504; Inf stays, a NaN becomes a quiet
+   one without payload.
+   bf16_encode: to nearest even. Finite values that would round to Inf become the largest, 0x7f7f; Inf stays, a NaN
+   becomes quiet and keeps the rest of its upper bits.
+   All return absmax bits. */
+#define CG_F16_LIMIT_ 0x477fefffu  /* magnitude bits of the largest value that rounds to 65504 */
+#define CG_BF16_LIMIT_ 0x7f7f7fffu /* magnitude bits of the largest value that rounds to 0x7f7f */
 /* f32 bits to f16 bits */
 CG_INLINE_ uint32_t cg_f16_encode_(uint32_t u) {
     uint32_t sign = u >> 16 & 0x8000u, m = u & CG_ABS_MASK_, shift, rest, h;
@@ -127,37 +107,6 @@ CG_INLINE_ uint32_t cg_f16_encode_(uint32_t u) {
     h += rest > 1u << (shift - 1) || (rest == 1u << (shift - 1) && (h & 1u));
     return sign | h;
 }
-static uint32_t cg_f16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
-    uint32_t absmax_bits = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t u = cg_load_bits_(v, i);
-        absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
-        cg_put16_(out + 2 * i, cg_f16_encode_(u));
-    }
-    return absmax_bits;
-}
-#if CG_VECTOR_
-CG_VECTOR_FN_ uint32_t cg_f16_encode_simd_(const float *v, size_t n, uint8_t *out) {
-    cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
-    uint32_t absmax_bits;
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8);
-        CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
-        cg_vf_put_f16_(out + 2 * i, cg_vf_of_(a));
-        cg_vf_put_f16_(out + 2 * i + 16, cg_vf_of_(b));
-        t0 = cg_vu_absmax_(t0, a);
-        t1 = cg_vu_absmax_(t1, b);
-    }
-    absmax_bits = cg_max32_(cg_vu_hmax_(cg_vu_max_(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (absmax_bits > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: the operation gives Inf */
-    return absmax_bits;
-}
-#endif
-
-/* bf16_encode: to nearest even. Finite values that would round to Inf become the largest, 0x7f7f; Inf stays, a NaN
-   becomes quiet and keeps the rest of its upper bits. Returns absmax bits. */
-#define CG_BF16_LIMIT_ 0x7f7f7fffu /* magnitude bits of the largest value that rounds to 0x7f7f */
 CG_INLINE_ uint32_t cg_bf16_encode_(uint32_t u) {
     uint32_t m = u & CG_ABS_MASK_;
     if (m > CG_BF16_LIMIT_) {
@@ -166,33 +115,59 @@ CG_INLINE_ uint32_t cg_bf16_encode_(uint32_t u) {
     }
     return (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
 }
-static uint32_t cg_bf16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
+enum { CG_TO_F32_, CG_TO_F16_, CG_TO_BF16_ };
+CG_INLINE_ uint32_t cg_floats_put_scalar_(const float *v, size_t n, uint8_t *out, int to) {
     uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
-        uint32_t u = cg_load_bits_(v, i);
+        const uint32_t u = cg_load_bits_(v, i);
         absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
-        cg_put16_(out + 2 * i, cg_bf16_encode_(u));
+        if (to == CG_TO_F32_) cg_put32_(out + 4 * i, u);
+        else cg_put16_(out + 2 * i, to == CG_TO_F16_ ? cg_f16_encode_(u) : cg_bf16_encode_(u));
     }
     return absmax_bits;
+}
+static uint32_t cg_copy_scalar_(const float *v, size_t n, uint8_t *out) {
+    return cg_floats_put_scalar_(v, n, out, CG_TO_F32_);
+}
+static uint32_t cg_f16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
+    return cg_floats_put_scalar_(v, n, out, CG_TO_F16_);
+}
+static uint32_t cg_bf16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
+    return cg_floats_put_scalar_(v, n, out, CG_TO_BF16_);
 }
 #if CG_VECTOR_
 CG_VECTOR_FN_ cg_vu_ cg_bf16_encode8_(cg_vu_ u) { /* wrong above CG_BF16_LIMIT_ */
     const cg_vu_ odd = cg_vu_and_(cg_vu_shr_(u, 16), cg_vu_set_(1));
     return cg_vu_shr_(cg_vu_add_(cg_vu_add_(u, cg_vu_set_(0x7fff)), odd), 16);
 }
-CG_VECTOR_FN_ uint32_t cg_bf16_encode_simd_(const float *v, size_t n, uint8_t *out) {
+/* What the operations do wrong above the limit is rare, and the scalar kernel does it again. */
+CG_VECTOR_FN_ uint32_t cg_floats_put_simd_(const float *v, size_t n, uint8_t *out, int to) {
+    const uint32_t limit = to == CG_TO_F32_ ? CG_ABS_MASK_ : to == CG_TO_F16_ ? CG_F16_LIMIT_ : CG_BF16_LIMIT_;
+    const size_t width = to == CG_TO_F32_ ? 4 : 2;
     cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
     uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8);
-        CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
-        cg_vu_put16_(out + 2 * i, cg_bf16_encode8_(a), cg_bf16_encode8_(b));
+        if (width < 4) CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
+        if (to == CG_TO_F32_) cg_vu_store_(out + 4 * i, a), cg_vu_store_(out + 4 * i + 32, b);
+        if (to == CG_TO_F16_) cg_vf_put_f16_(out + 2 * i, cg_vf_of_(a)), cg_vf_put_f16_(out + 2 * i + 16, cg_vf_of_(b));
+        if (to == CG_TO_BF16_) cg_vu_put16_(out + 2 * i, cg_bf16_encode8_(a), cg_bf16_encode8_(b));
         t0 = cg_vu_absmax_(t0, a);
         t1 = cg_vu_absmax_(t1, b);
     }
-    absmax_bits = cg_max32_(cg_vu_hmax_(cg_vu_max_(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (absmax_bits > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
+    absmax_bits = cg_max32_(
+        cg_vu_hmax_(cg_vu_max_(t0, t1)), cg_floats_put_scalar_(cg_at_(v, i), n - i, out + width * i, to));
+    if (absmax_bits > limit) cg_floats_put_scalar_(v, i, out, to);
     return absmax_bits;
+}
+CG_VECTOR_FN_ uint32_t cg_copy_simd_(const float *v, size_t n, uint8_t *out) {
+    return cg_floats_put_simd_(v, n, out, CG_TO_F32_);
+}
+CG_VECTOR_FN_ uint32_t cg_f16_encode_simd_(const float *v, size_t n, uint8_t *out) {
+    return cg_floats_put_simd_(v, n, out, CG_TO_F16_);
+}
+CG_VECTOR_FN_ uint32_t cg_bf16_encode_simd_(const float *v, size_t n, uint8_t *out) {
+    return cg_floats_put_simd_(v, n, out, CG_TO_BF16_);
 }
 #endif

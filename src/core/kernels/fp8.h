@@ -50,8 +50,8 @@ CG_VECTOR_FN_ size_t cg_fp8_encode32_(const float *v, size_t n, float inv_scale,
     for (; i + 32 <= n; i += 32) {
         const cg_vu_ a = cg_vu_floats_(v, i), b = cg_vu_floats_(v, i + 8), c = cg_vu_floats_(v, i + 16),
                      d = cg_vu_floats_(v, i + 24);
-        const cg_vu_ codes = cg_vb_narrow_add_(cg_fp8_encode8_(a, inv, q), cg_fp8_encode8_(b, inv, q),
-            cg_fp8_encode8_(c, inv, q), cg_fp8_encode8_(d, inv, q), -(int)q.code_bias);
+        const cg_vu_ p = cg_fp8_encode8_(a, inv, q), r = cg_fp8_encode8_(b, inv, q), s = cg_fp8_encode8_(c, inv, q),
+                     t = cg_fp8_encode8_(d, inv, q), codes = cg_vb_narrow_add_(p, r, s, t, -(int)q.code_bias);
         cg_prefetch32_(v, i, CG_CHUNK_);
         cg_vb_put_(out + i, cg_vu_or_(codes, cg_vb_narrow_tops_(a, b, c, d)));
     }

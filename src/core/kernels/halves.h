@@ -61,22 +61,13 @@ CG_VECTOR_FN_ uint32_t cg_vu_mask_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
     return cg_vb_mask_(cg_vb_narrow_signed_(a, b, c, d));
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_reverse_(cg_vf_ x) {
-    cg_vf_ v;
-    v.a = CG_SHUFFLE_(x.b, x.b, 3, 2, 1, 0);
-    v.b = CG_SHUFFLE_(x.a, x.a, 3, 2, 1, 0);
-    return v;
+    return cg_vf_join_(CG_SHUFFLE_(x.b, x.b, 3, 2, 1, 0), CG_SHUFFLE_(x.a, x.a, 3, 2, 1, 0));
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_next_(cg_vf_ x, cg_vf_ next) {
-    cg_vf_ v;
-    v.a = CG_SHUFFLE_(x.a, x.b, 1, 2, 3, 4);
-    v.b = CG_SHUFFLE_(x.b, next.a, 1, 2, 3, 4);
-    return v;
+    return cg_vf_join_(CG_SHUFFLE_(x.a, x.b, 1, 2, 3, 4), CG_SHUFFLE_(x.b, next.a, 1, 2, 3, 4));
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_prev_(cg_vf_ x, cg_vf_ last) {
-    cg_vf_ v;
-    v.a = CG_SHUFFLE_(last.b, x.a, 3, 4, 5, 6);
-    v.b = CG_SHUFFLE_(x.a, x.b, 3, 4, 5, 6);
-    return v;
+    return cg_vf_join_(CG_SHUFFLE_(last.b, x.a, 3, 4, 5, 6), CG_SHUFFLE_(x.a, x.b, 3, 4, 5, 6));
 }
 CG_VECTOR_FN_ void cg_vf_interleave_(cg_vf_ a, cg_vf_ b, cg_vf_ *x, cg_vf_ *y) {
     x->a = CG_SHUFFLE_(a.a, b.a, 0, 4, 1, 5);

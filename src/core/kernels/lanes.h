@@ -12,12 +12,14 @@
 #if CG_VECTOR_
 #  if CG_AVX2_
 #    define CG_PART_BYTES_ 32
-#    define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
-#    define CG_VECTOR_FN_ static inline __attribute__((always_inline, unused)) CG_TARGET_AVX2_
+#    define CG_ISA_NATIVE_ CG_ISA_AVX2
+#    define CG_TARGET_NATIVE_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
 #  else
 #    define CG_PART_BYTES_ 16
-#    define CG_VECTOR_FN_ static inline __attribute__((always_inline, unused))
+#    define CG_ISA_NATIVE_ (CG_NEON_ ? CG_ISA_NEON : CG_ISA_WASM)
+#    define CG_TARGET_NATIVE_
 #  endif
+#  define CG_VECTOR_FN_ static inline __attribute__((always_inline, unused)) CG_TARGET_NATIVE_
 typedef float cg_pf_ __attribute__((vector_size(CG_PART_BYTES_)));
 typedef double cg_pd_ __attribute__((vector_size(CG_PART_BYTES_)));
 typedef int32_t cg_pi_ __attribute__((vector_size(CG_PART_BYTES_)));
@@ -40,41 +42,30 @@ typedef cg_pq_ cg_vq_;
 #    define CG_EACH2_(r, name, a, b, expression) \
       CG_VECTOR_FN_ cg_p##r##_ name(cg_p##a##_ x, cg_p##b##_ y) { return (cg_p##r##_)(expression); }
 #  else
-typedef struct cg_vf_ {
-    cg_pf_ a, b;
-} cg_vf_;
-typedef struct cg_vd_ {
-    cg_pd_ a, b;
-} cg_vd_;
-typedef struct cg_vu_ {
-    cg_pu_ a, b;
-} cg_vu_;
-typedef struct cg_vq_ {
-    cg_pq_ a, b;
-} cg_vq_;
+#    define CG_PAIR_(t)                                                      \
+      typedef struct cg_v##t##_ {                                            \
+        cg_p##t##_ a, b;                                                     \
+      } cg_v##t##_;                                                          \
+      CG_VECTOR_FN_ cg_v##t##_ cg_v##t##_join_(cg_p##t##_ a, cg_p##t##_ b) { \
+        const cg_v##t##_ v = { a, b };                                       \
+        return v;                                                            \
+      }
+CG_PAIR_(f)
+CG_PAIR_(d)
+CG_PAIR_(u)
+CG_PAIR_(q)
 #    define CG_EACH1_(r, name, a_, expression)                                                 \
       CG_VECTOR_FN_ cg_p##r##_ name##part_(cg_p##a_##_ x) { return (cg_p##r##_)(expression); } \
-      CG_VECTOR_FN_ cg_v##r##_ name(cg_v##a_##_ x) {                                           \
-        cg_v##r##_ v;                                                                          \
-        v.a = name##part_(x.a);                                                                \
-        v.b = name##part_(x.b);                                                                \
-        return v;                                                                              \
-      }
+      CG_VECTOR_FN_ cg_v##r##_ name(cg_v##a_##_ x) { return cg_v##r##_join_(name##part_(x.a), name##part_(x.b)); }
 #    define CG_EACHN_(r, name, a_, expression)                                                             \
       CG_VECTOR_FN_ cg_p##r##_ name##part_(cg_p##a_##_ x, unsigned n) { return (cg_p##r##_)(expression); } \
       CG_VECTOR_FN_ cg_v##r##_ name(cg_v##a_##_ x, unsigned n) {                                           \
-        cg_v##r##_ v;                                                                                      \
-        v.a = name##part_(x.a, n);                                                                         \
-        v.b = name##part_(x.b, n);                                                                         \
-        return v;                                                                                          \
+        return cg_v##r##_join_(name##part_(x.a, n), name##part_(x.b, n));                                  \
       }
 #    define CG_EACH2_(r, name, a_, b_, expression)                                                            \
       CG_VECTOR_FN_ cg_p##r##_ name##part_(cg_p##a_##_ x, cg_p##b_##_ y) { return (cg_p##r##_)(expression); } \
       CG_VECTOR_FN_ cg_v##r##_ name(cg_v##a_##_ x, cg_v##b_##_ y) {                                           \
-        cg_v##r##_ v;                                                                                         \
-        v.a = name##part_(x.a, y.a);                                                                          \
-        v.b = name##part_(x.b, y.b);                                                                          \
-        return v;                                                                                             \
+        return cg_v##r##_join_(name##part_(x.a, y.a), name##part_(x.b, y.b));                                 \
       }
 #  endif
 

@@ -83,6 +83,7 @@ CG_VECTOR_FN_ size_t cg_bucketize32_(const cg_bucketizer_ *g, const float *v, si
     tree = cg_search_tree_make_(limit, depth);
     if (sums) {
         float c[8];
+        CG_UNROLL_
         for (int32_t j = 0; j < 8; j++) c[j] = centroid[j <= g->limit_count ? j : 0];
         centroids = cg_lookup_table_(c, 0, 1, depth < 3 ? 4 : 8);
         cg_lanes_load_(s, lanes);

@@ -32,10 +32,8 @@ CG_VECTOR_FN_ cg_vu_ cg_vu_signs_(cg_vu_ w, int from) {
 CG_VECTOR_FN_ cg_pu_ cg_low16_(cg_pu_ a, cg_pu_ b) { return (cg_pu_)vuzp1q_u16((uint16x8_t)a, (uint16x8_t)b); }
 CG_VECTOR_FN_ cg_pu_ cg_low8_(cg_pu_ a, cg_pu_ b) { return (cg_pu_)vuzp1q_u8(CG_B_(a), CG_B_(b)); }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
-    cg_vu_ v;
-    v.a = cg_low8_(cg_low16_(a.a, a.b), cg_low16_(b.a, b.b));
-    v.b = cg_low8_(cg_low16_(c.a, c.b), cg_low16_(d.a, d.b));
-    return v;
+    return cg_vu_join_(
+        cg_low8_(cg_low16_(a.a, a.b), cg_low16_(b.a, b.b)), cg_low8_(cg_low16_(c.a, c.b), cg_low16_(d.a, d.b)));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_signed_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) { return cg_vb_narrow_(a, b, c, d); }
 CG_VECTOR_FN_ cg_pu_ cg_tops_(cg_vu_ a, cg_vu_ b) {
@@ -43,20 +41,15 @@ CG_VECTOR_FN_ cg_pu_ cg_tops_(cg_vu_ a, cg_vu_ b) {
     return (cg_pu_)vandq_u8(vuzp2q_u8(CG_B_(x), CG_B_(y)), vdupq_n_u8(0x80));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_tops_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
-    cg_vu_ v;
-    v.a = cg_tops_(a, b);
-    v.b = cg_tops_(c, d);
-    return v;
+    return cg_vu_join_(cg_tops_(a, b), cg_tops_(c, d));
 }
 CG_VECTOR_FN_ uint8x8_t cg_saturate8_(cg_vu_ a, int16x8_t plus) {
     return vqmovun_s16(vqaddq_s16(vqmovn_high_s32(vqmovn_s32((int32x4_t)a.a), (int32x4_t)a.b), plus));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_add_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d, int plus) {
     const int16x8_t p = vdupq_n_s16((int16_t)plus);
-    cg_vu_ v;
-    v.a = (cg_pu_)vcombine_u8(cg_saturate8_(a, p), cg_saturate8_(b, p));
-    v.b = (cg_pu_)vcombine_u8(cg_saturate8_(c, p), cg_saturate8_(d, p));
-    return v;
+    return cg_vu_join_((cg_pu_)vcombine_u8(cg_saturate8_(a, p), cg_saturate8_(b, p)),
+        (cg_pu_)vcombine_u8(cg_saturate8_(c, p), cg_saturate8_(d, p)));
 }
 CG_VECTOR_FN_ uint32_t cg_vb_mask_(cg_vu_ bytes) {
     const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
@@ -74,25 +67,16 @@ CG_VECTOR_FN_ void cg_vb_put16_(uint8_t *p, cg_vu_ a, cg_vu_ b) {
     vst1q_u8(p + 16, CG_B_(cg_low8_(b.a, b.b)));
 }
 CG_VECTOR_FN_ cg_vu_ cg_widen16_(uint16x8_t w) {
-    cg_vu_ v;
-    v.a = (cg_pu_)vmovl_u16(vget_low_u16(w));
-    v.b = (cg_pu_)vmovl_high_u16(w);
-    return v;
+    return cg_vu_join_((cg_pu_)vmovl_u16(vget_low_u16(w)), (cg_pu_)vmovl_high_u16(w));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vu_bytes_(const uint8_t *p) { return cg_widen16_(vmovl_u8(vld1_u8(p))); }
 CG_VECTOR_FN_ cg_vu_ cg_vu_u16_(const uint8_t *p) { return cg_widen16_(vreinterpretq_u16_u8(vld1q_u8(p))); }
 CG_VECTOR_FN_ cg_vu_ cg_vu_bytes16_(const uint8_t *p) {
-    cg_vu_ v;
-    v.a = (cg_pu_)vmovl_u8(vld1_u8(p));
-    v.b = (cg_pu_)vmovl_u8(vld1_u8(p + 8));
-    return v;
+    return cg_vu_join_((cg_pu_)vmovl_u8(vld1_u8(p)), (cg_pu_)vmovl_u8(vld1_u8(p + 8)));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vu_load24_(const uint8_t *p) {
     const uint8x16_t spread = { 0, 1, 2, 255, 3, 4, 5, 255, 6, 7, 8, 255, 9, 10, 11, 255 };
-    cg_vu_ v;
-    v.a = (cg_pu_)vqtbl1q_u8(vld1q_u8(p), spread);
-    v.b = (cg_pu_)vqtbl1q_u8(vld1q_u8(p + 12), spread);
-    return v;
+    return cg_vu_join_((cg_pu_)vqtbl1q_u8(vld1q_u8(p), spread), (cg_pu_)vqtbl1q_u8(vld1q_u8(p + 12), spread));
 }
 CG_VECTOR_FN_ void cg_vu_store24_(uint8_t *p, cg_vu_ x) {
     const uint8x16_t squeeze = { 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 255, 255, 255, 255 };
@@ -101,10 +85,7 @@ CG_VECTOR_FN_ void cg_vu_store24_(uint8_t *p, cg_vu_ x) {
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_f16_(const uint8_t *p) {
     const float16x8_t h = vreinterpretq_f16_u8(vld1q_u8(p));
-    cg_vf_ v;
-    v.a = (cg_pf_)vcvt_f32_f16(vget_low_f16(h));
-    v.b = (cg_pf_)vcvt_high_f32_f16(h);
-    return v;
+    return cg_vf_join_((cg_pf_)vcvt_f32_f16(vget_low_f16(h)), (cg_pf_)vcvt_high_f32_f16(h));
 }
 CG_VECTOR_FN_ void cg_vf_put_f16_(uint8_t *p, cg_vf_ x) {
     vst1q_u8(p, vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32((float32x4_t)x.a), (float32x4_t)x.b)));
@@ -124,10 +105,7 @@ CG_VECTOR_FN_ void cg_vf_fp8_(const uint8_t *p, int is_e5m2, cg_vf_ *x, cg_vf_ *
     *y = cg_fp8_half_(vget_high_u8(b), is_e5m2);
 }
 CG_VECTOR_FN_ cg_vd_ cg_widen64_(float32x4_t f) {
-    cg_vd_ v;
-    v.a = (cg_pd_)vcvt_f64_f32(vget_low_f32(f));
-    v.b = (cg_pd_)vcvt_high_f64_f32(f);
-    return v;
+    return cg_vd_join_((cg_pd_)vcvt_f64_f32(vget_low_f32(f)), (cg_pd_)vcvt_high_f64_f32(f));
 }
 CG_VECTOR_FN_ cg_vd_ cg_vd_floats_(const float *v, size_t i) {
     return cg_widen64_(vreinterpretq_f32_u8(vld1q_u8((const uint8_t *)v + 4 * i)));

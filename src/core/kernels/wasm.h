@@ -33,21 +33,18 @@ CG_VECTOR_FN_ cg_vu_ cg_vu_signs_(cg_vu_ w, int from) { /* shifts by a number fo
 }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_add_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d, int plus) {
     const v128_t p = wasm_i16x8_splat((int16_t)plus);
-    cg_vu_ v;
-    v.a = (cg_pu_)wasm_u8x16_narrow_i16x8(wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(a.a), CG_W_(a.b)), p),
-        wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(b.a), CG_W_(b.b)), p));
-    v.b = (cg_pu_)wasm_u8x16_narrow_i16x8(wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(c.a), CG_W_(c.b)), p),
-        wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(d.a), CG_W_(d.b)), p));
-    return v;
+    return cg_vu_join_(
+        (cg_pu_)wasm_u8x16_narrow_i16x8(wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(a.a), CG_W_(a.b)), p),
+            wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(b.a), CG_W_(b.b)), p)),
+        (cg_pu_)wasm_u8x16_narrow_i16x8(wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(c.a), CG_W_(c.b)), p),
+            wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(CG_W_(d.a), CG_W_(d.b)), p)));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) { return cg_vb_narrow_add_(a, b, c, d, 0); }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_signed_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
-    cg_vu_ v;
-    v.a = (cg_pu_)wasm_i8x16_narrow_i16x8(
-        wasm_i16x8_narrow_i32x4(CG_W_(a.a), CG_W_(a.b)), wasm_i16x8_narrow_i32x4(CG_W_(b.a), CG_W_(b.b)));
-    v.b = (cg_pu_)wasm_i8x16_narrow_i16x8(
-        wasm_i16x8_narrow_i32x4(CG_W_(c.a), CG_W_(c.b)), wasm_i16x8_narrow_i32x4(CG_W_(d.a), CG_W_(d.b)));
-    return v;
+    return cg_vu_join_((cg_pu_)wasm_i8x16_narrow_i16x8(wasm_i16x8_narrow_i32x4(CG_W_(a.a), CG_W_(a.b)),
+                           wasm_i16x8_narrow_i32x4(CG_W_(b.a), CG_W_(b.b))),
+        (cg_pu_)wasm_i8x16_narrow_i16x8(
+            wasm_i16x8_narrow_i32x4(CG_W_(c.a), CG_W_(c.b)), wasm_i16x8_narrow_i32x4(CG_W_(d.a), CG_W_(d.b))));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vb_narrow_tops_(cg_vu_ a, cg_vu_ b, cg_vu_ c, cg_vu_ d) {
     cg_vu_ v = cg_vb_narrow_signed_(a, b, c, d);
@@ -67,25 +64,17 @@ CG_VECTOR_FN_ void cg_vb_put16_(uint8_t *p, cg_vu_ a, cg_vu_ b) {
     wasm_v128_store(p + 16, wasm_u8x16_narrow_i16x8(CG_W_(b.a), CG_W_(b.b)));
 }
 CG_VECTOR_FN_ cg_vu_ cg_widen16_(v128_t w) {
-    cg_vu_ v;
-    v.a = (cg_pu_)wasm_u32x4_extend_low_u16x8(w);
-    v.b = (cg_pu_)wasm_u32x4_extend_high_u16x8(w);
-    return v;
+    return cg_vu_join_((cg_pu_)wasm_u32x4_extend_low_u16x8(w), (cg_pu_)wasm_u32x4_extend_high_u16x8(w));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vu_bytes_(const uint8_t *p) { return cg_widen16_(wasm_u16x8_load8x8(p)); }
 CG_VECTOR_FN_ cg_vu_ cg_vu_u16_(const uint8_t *p) { return cg_widen16_(wasm_v128_load(p)); }
 CG_VECTOR_FN_ cg_vu_ cg_vu_bytes16_(const uint8_t *p) {
-    cg_vu_ v;
-    v.a = (cg_pu_)wasm_u16x8_load8x8(p);
-    v.b = (cg_pu_)wasm_u16x8_load8x8(p + 8);
-    return v;
+    return cg_vu_join_((cg_pu_)wasm_u16x8_load8x8(p), (cg_pu_)wasm_u16x8_load8x8(p + 8));
 }
 CG_VECTOR_FN_ cg_vu_ cg_vu_load24_(const uint8_t *p) {
     const v128_t spread = wasm_i8x16_make(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
-    cg_vu_ v;
-    v.a = (cg_pu_)wasm_i8x16_swizzle(wasm_v128_load(p), spread);
-    v.b = (cg_pu_)wasm_i8x16_swizzle(wasm_v128_load(p + 12), spread);
-    return v;
+    return cg_vu_join_((cg_pu_)wasm_i8x16_swizzle(wasm_v128_load(p), spread),
+        (cg_pu_)wasm_i8x16_swizzle(wasm_v128_load(p + 12), spread));
 }
 CG_VECTOR_FN_ void cg_vu_store24_(uint8_t *p, cg_vu_ x) {
     const v128_t squeeze = wasm_i8x16_make(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
@@ -105,10 +94,7 @@ CG_VECTOR_FN_ cg_pf_ cg_f16_part_(cg_pu_ h) {
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_f16_(const uint8_t *p) {
     const cg_vu_ h = cg_vu_u16_(p);
-    cg_vf_ v;
-    v.a = cg_f16_part_(h.a);
-    v.b = cg_f16_part_(h.b);
-    return v;
+    return cg_vf_join_(cg_f16_part_(h.a), cg_f16_part_(h.b));
 }
 /* To nearest even: a normal value by the bits that are dropped; a denormal by adding 0.5, which drops those below
    2^-24. */
@@ -127,20 +113,16 @@ CG_VECTOR_FN_ cg_vf_ cg_fp8_half_(const uint8_t *p, int is_e5m2) {
     const v128_t most = wasm_u32x4_splat(is_e5m2 ? 0x7b : 0x7e);
     const cg_vu_ b = cg_vu_bytes_(p);
     const unsigned up = is_e5m2 ? 21 : 20;
-    cg_vf_ v;
-    v.a = cg_small_float_((cg_pu_)wasm_u32x4_min(CG_W_(b.a & 0x7f), most) << up, (b.a & 0x80) << 24, bias);
-    v.b = cg_small_float_((cg_pu_)wasm_u32x4_min(CG_W_(b.b & 0x7f), most) << up, (b.b & 0x80) << 24, bias);
-    return v;
+    return cg_vf_join_(cg_small_float_((cg_pu_)wasm_u32x4_min(CG_W_(b.a & 0x7f), most) << up, (b.a & 0x80) << 24, bias),
+        cg_small_float_((cg_pu_)wasm_u32x4_min(CG_W_(b.b & 0x7f), most) << up, (b.b & 0x80) << 24, bias));
 }
 CG_VECTOR_FN_ void cg_vf_fp8_(const uint8_t *p, int is_e5m2, cg_vf_ *x, cg_vf_ *y) {
     *x = cg_fp8_half_(p, is_e5m2);
     *y = cg_fp8_half_(p + 8, is_e5m2);
 }
 CG_VECTOR_FN_ cg_vd_ cg_widen64_(v128_t f) {
-    cg_vd_ v;
-    v.a = (cg_pd_)wasm_f64x2_promote_low_f32x4(f);
-    v.b = (cg_pd_)wasm_f64x2_promote_low_f32x4(wasm_i64x2_shuffle(f, f, 1, 1));
-    return v;
+    return cg_vd_join_(
+        (cg_pd_)wasm_f64x2_promote_low_f32x4(f), (cg_pd_)wasm_f64x2_promote_low_f32x4(wasm_i64x2_shuffle(f, f, 1, 1)));
 }
 CG_VECTOR_FN_ cg_vd_ cg_vd_floats_(const float *v, size_t i) { return cg_widen64_(wasm_v128_load(cg_at_(v, i))); }
 CG_VECTOR_FN_ cg_vd_ cg_vd_low_(cg_vf_ x) { return cg_widen64_(CG_W_(x.a)); }
@@ -160,16 +142,12 @@ CG_VECTOR_FN_ cg_pf_ cg_lookup8_part_(cg_vf_ table, cg_pu_ index, unsigned first
         (cg_pu_)cg_lookup_part_(table.b, index, first + 4, mask));
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_lookup8_(cg_vf_ table, cg_vu_ index) {
-    cg_vf_ v;
-    v.a = cg_lookup8_part_(table, index.a, 0, 7);
-    v.b = cg_lookup8_part_(table, index.b, 0, 7);
-    return v;
+    return cg_vf_join_(cg_lookup8_part_(table, index.a, 0, 7), cg_lookup8_part_(table, index.b, 0, 7));
 }
 CG_VECTOR_FN_ cg_vf_ cg_vf_lookup16_(cg_vf_ low, cg_vf_ high, cg_vu_ index) {
-    cg_vf_ v;
-    v.a = (cg_pf_)((cg_pu_)cg_lookup8_part_(low, index.a, 0, 15) | (cg_pu_)cg_lookup8_part_(high, index.a, 8, 15));
-    v.b = (cg_pf_)((cg_pu_)cg_lookup8_part_(low, index.b, 0, 15) | (cg_pu_)cg_lookup8_part_(high, index.b, 8, 15));
-    return v;
+    return cg_vf_join_(
+        (cg_pf_)((cg_pu_)cg_lookup8_part_(low, index.a, 0, 15) | (cg_pu_)cg_lookup8_part_(high, index.a, 8, 15)),
+        (cg_pf_)((cg_pu_)cg_lookup8_part_(low, index.b, 0, 15) | (cg_pu_)cg_lookup8_part_(high, index.b, 8, 15)));
 }
 #  define CG_WORD_OF_LANE_(j) (j)
 CG_VECTOR_FN_ void cg_vq_add_words_(cg_vq_ *s, const uint8_t *words) {
