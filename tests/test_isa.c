@@ -711,8 +711,10 @@ KERNEL(line_estimate) {
     static float cells[CG_SKETCH_MAX_ROWS_ * 256];
     cg_line_target_ p[CG_SKETCH_MAX_ROWS_];
     const int rows = lines_of(t, cells, p);
-    int i;
-    for (i = 0; i < 256; i++) cells[(int)(t->r[3] % (unsigned)rows) * 256 + i] = cg_load_(floats_of(t), (size_t)i);
+    const unsigned from = t->r[3] % (unsigned)rows,
+                   to = t->r[4] & 1 ? from + 1 : (unsigned)rows; /* these rows or one */
+    unsigned i;
+    for (i = 256 * from; i < 256 * to; i++) cells[i] = cg_load_(floats_of(t), i % LONG);
     k->line_estimate(p, rows, line_length(t), floats_at(out));
     return calm_floats(out, line_length(t));
 }

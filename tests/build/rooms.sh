@@ -26,6 +26,34 @@ narrow() { # characters, not bytes: what continues one in UTF-8 does not count
         LC_ALL=C xargs awk '{ gsub(/[\200-\277]/, "") } length > 120 { print FILENAME ":" FNR ": " length; bad = 1 } END { exit bad }'
 }
 doors() { rooms | xargs awk -f tests/build/rooms.awk; }
+# Code of kernels and of the vector layer: no comments, no empty lines, neither the list of contracts nor the dispatch
+kernel_lines() {
+    lines=$(ls src/core/kernels/*.h | grep -v -e /table.h -e /dispatch.h | xargs cat | awk '{
+            for (code = "";;) {
+                if (inside) { if (!(i = index($0, "*/"))) break; $0 = substr($0, i + 2); inside = 0 }
+                if (!(i = index($0, "/*"))) { code = code $0; break }
+                code = code substr($0, 1, i - 1); $0 = substr($0, i + 2); inside = 1
+            }
+            n += code ~ /[^ \\]/
+        } END { print n }')
+    echo "kernels and the vector layer: $lines lines"
+    [ "$lines" -gt 1000 ] && [ "$lines" -le 3400 ]
+}
+# Every kernel of the table is written twice, cg_..._scalar_ and cg_..._simd_; an ISA is named by its own room, by the
+# rooms that choose, and by nobody else.
+kernels_once() {
+    sed -n 's/^ *X([a-z0-9_]*, \([a-z0-9_]*\),.*/\1/p' src/core/kernels/table.h >"$tmp/kernels"
+    [ "$(wc -l <"$tmp/kernels")" -gt 40 ] || { echo "too few kernels in table.h"; return 1; }
+    while read -r kernel; do
+        for kind in scalar simd; do
+            many=$(cat src/core/kernels/*.h | grep -c "^[A-Za-z].* cg_${kernel}_${kind}_(")
+            [ "$many" = 1 ] || { echo "$many definitions of cg_${kernel}_${kind}_"; return 1; }
+        done
+    done <"$tmp/kernels"
+    ! grep -r -n -E 'CG_(AVX2|AVX512|NEON|WASM)_|CG_ISA_[A-Z]|cg_[a-z0-9_]*_(avx2|avx512|neon|wasm)_' src |
+        grep -v -e '^src/core/base/' -e '^src/core/api\.h' \
+            -e '^src/core/kernels/\(lanes\|avx2\|neon\|wasm\|halves\|dispatch\)\.h'
+}
 formatted() { find src tests bench examples \( -name '*.[ch]' -o -name '*.cc' \) -exec $1 --dry-run --Werror {} +; }
 
 check "compgrad*.h are what src/ gives" same_headers
@@ -33,6 +61,8 @@ check "every file of src/ is in a header and on the map" all_listed
 check "no room is longer than 700 lines" short
 check "no line is longer than 120 columns" narrow
 check "rooms open with doors, and headers use of each other what those offer" doors && grep 'private names' "$tmp/log"
+check "kernels are at most 3400 lines" kernel_lines && grep 'lines$' "$tmp/log"
+check "every kernel is written once for scalars and once for vectors, and no code asks for an ISA" kernels_once
 format=clang-format-14
 has $format || format=clang-format
 case $($format --version 2>/dev/null) in
