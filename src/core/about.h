@@ -15,9 +15,10 @@ static double cg_body_bits_(const cg_op *op, const cg_plan_ *plan, uint64_t coun
     if (code == CG_CODE_GOLOMB && indices) {
         const double share = (double)indices / (double)plan->universe;
         const unsigned b = cg_rice_parameter_(plan->universe, indices);
-        double miss = 1.0 - share; /* 2^b times in a row: one more bit */
+        double miss = 1.0 - share; /* 2^b times in a row: one more bit. It may be rounded to 1 */
         for (unsigned i = 0; i < b; i++) miss *= miss;
-        bytes += cg_word_bytes_((uint64_t)((double)indices * ((double)b + 1.0 / (1.0 - miss))));
+        bytes += cg_word_bytes_((uint64_t)cg_min_f64_(
+            (double)indices * ((double)b + 1.0 / (1.0 - miss)), 8.0 * (double)cg_rice_bound_(plan->universe, indices)));
     } else bytes += cg_index_bytes_(code, plan->universe, indices);
     return 8.0 * (double)bytes;
 }
