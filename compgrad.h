@@ -1064,7 +1064,10 @@ CG_INLINE_ uint64_t cg_mix64_(uint64_t z) {
 /* Sizes: sums and products that overflow become CG_TOO_LARGE_ and stay there: one check at the end is enough. */
 #define CG_TOO_LARGE_ UINT64_MAX
 CG_INLINE_ uint64_t cg_add_sat_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
-CG_INLINE_ uint64_t cg_mul_sat_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
+CG_INLINE_ uint64_t cg_mul_sat_(uint64_t a, uint64_t b) {
+    if (CG_LIKELY_(!((a | b) >> 32))) return a * b; /* a division takes longer */
+    return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b;
+}
 CG_INLINE_ uint64_t cg_word_bytes_(uint64_t bits) { /* bytes of the whole u32 words that hold so many bits */
     return bits == CG_TOO_LARGE_ ? bits : (bits / 32 + (bits % 32 != 0)) * 4;
 }
@@ -7139,6 +7142,9 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
 /* A sentence why stages that are each good do not go together, and the slot of the one that does not fit; NULL: they do
    go together. */
 static const char *cg_op_conflict_(const cg_op *op, uint32_t traits, unsigned *slot) {
+    if (!(op->sample.id | op->transform.id | op->select.id | op->code.id | op->code.arg | op->k) &&
+        !(traits & CG_WANTS_ROTATION_))
+        return NULL; /* a quantizer by itself */
     *slot = CG_SLOT_CODE_;
     if (op->code.id && (!(traits & CG_IS_SELECTION_) || traits & CG_NEEDS_SUPPORT_))
         return "a code for indices needs a selection that sends indices before it, as in 'topk:0.01|golomb'";

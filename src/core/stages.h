@@ -141,6 +141,9 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
 /* A sentence why stages that are each good do not go together, and the slot of the one that does not fit; NULL: they do
    go together. */
 static const char *cg_op_conflict_(const cg_op *op, uint32_t traits, unsigned *slot) {
+    if (!(op->sample.id | op->transform.id | op->select.id | op->code.id | op->code.arg | op->k) &&
+        !(traits & CG_WANTS_ROTATION_))
+        return NULL; /* a quantizer by itself */
     *slot = CG_SLOT_CODE_;
     if (op->code.id && (!(traits & CG_IS_SELECTION_) || traits & CG_NEEDS_SUPPORT_))
         return "a code for indices needs a selection that sends indices before it, as in 'topk:0.01|golomb'";

@@ -135,7 +135,10 @@ CG_INLINE_ uint64_t cg_mix64_(uint64_t z) {
 /* Sizes: sums and products that overflow become CG_TOO_LARGE_ and stay there: one check at the end is enough. */
 #define CG_TOO_LARGE_ UINT64_MAX
 CG_INLINE_ uint64_t cg_add_sat_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
-CG_INLINE_ uint64_t cg_mul_sat_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
+CG_INLINE_ uint64_t cg_mul_sat_(uint64_t a, uint64_t b) {
+    if (CG_LIKELY_(!((a | b) >> 32))) return a * b; /* a division takes longer */
+    return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b;
+}
 CG_INLINE_ uint64_t cg_word_bytes_(uint64_t bits) { /* bytes of the whole u32 words that hold so many bits */
     return bits == CG_TOO_LARGE_ ? bits : (bits / 32 + (bits % 32 != 0)) * 4;
 }
