@@ -7008,8 +7008,8 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
    Other headers may use: cg_op_check_, cg_op_traits_
    A row says everything of a stage: its text, its parameters and their ranges, its traits and its functions. Parsing,
    printing, checking, planning and encoding read it. cg_op_check_ is the only judge of operators: those of the caller
-   and those in packet headers pass it before any other function of the implementation sees them. cg_op_check_new_ refuses a
-   caller what only old packets may have. */
+   and those in packet headers pass it before any other function of the implementation sees them. cg_op_check_new_
+   refuses a caller what only old packets may have. */
 
 enum {
     CG_SLOT_SAMPLE_,
@@ -7021,8 +7021,8 @@ enum {
     CG_SLOT_COUNT_
 };
 
-/* What stages are like, whatever their parameters. The traits of an operator are those of all its stages (cg_op_traits_):
-   where code depends on a stage it asks for a trait, so that a new stage is a row and nothing else. */
+/* What stages are like, whatever their parameters. The traits of an operator are those of all its stages
+   (cg_op_traits_): where code depends on a stage it asks for a trait, so that a new stage is a row and nothing else. */
 enum {
     CG_IS_PER_RANK_ = 1 << 0, /* sample: every rank keeps other values, so that packets of ranks do not add up */
     CG_SAMPLES_RATIO_ =
@@ -7051,8 +7051,11 @@ enum {
     CG_OWNS_SCALES_ = 1 << 19,       /* quantizer: cg_extra.scale cannot take the place of its scales */
     CG_CODES_EXPONENTS_ = 1 << 20,   /* quantizer: stores floats whose exponents huffman can code */
     CG_WANTS_ROTATION_ = 1 << 21,    /* quantizer: stands only behind a rotation, whose blocks are its buckets */
-    CG_ROUNDS_AT_RANDOM_ = 1 << 26,  /* quantizer: draws noise, unless it has a flag nearest that is set */
-    CG_IS_BIASED_ = 1 << 22          /* the mean of what is decoded differs from x, whatever the flags */
+    CG_ROUNDS_AT_RANDOM_ = 1 << 26,    /* quantizer: draws noise, unless it has a flag nearest that is set */
+    CG_AUX_IS_VARIANCE_ = 1 << 30,     /* selection: aux has variances of x; otherwise the gradient, where x is a sum */
+    CG_SCALES_ARE_ENDS_ = 1 << 27,     /* quantizer: its two scales are the ends of a range */
+    CG_INDEX_LENGTH_VARIES_ = 1 << 28, /* code of indices: not their number alone says how long the section is */
+    CG_IS_BIASED_ = 1 << 22            /* the mean of what is decoded differs from x, whatever the flags */
 };
 /* What a stage does to the values v that it sees, whatever they are; see core/error.h. */
 typedef struct cg_error_ {
@@ -7084,12 +7087,26 @@ typedef struct cg_stage_row_ {
 } cg_stage_row_;
 #define CG_SIZE_MAX_ 0xffffffffu /* of stage.size */
 /* The code slot holds two codes: its id is the code of the indices, its arg the code of the values. */
-static const char *const cg_index_code_names_[] = { "", "eliasfano", "bitmap", "golomb" };
 static const char *const cg_value_code_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
-enum {
-    CG_INDEX_CODE_COUNT_ = sizeof cg_index_code_names_ / sizeof cg_index_code_names_[0],
-    CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0]
-};
+enum { CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0] };
+struct cg_list_;
+struct cg_index_reader_;
+/* A code of indices: how long a section it makes of k > 0 indices below universe, and how it writes and reads one. */
+typedef struct cg_index_coder_ {
+    uint8_t id;
+    const char *name;
+    uint32_t traits;
+    uint64_t (*bytes)(uint64_t universe, uint64_t k); /* at most, if CG_INDEX_LENGTH_VARIES_; a multiple of 4 */
+    uint64_t (*bound)(uint64_t universe, uint64_t k); /* of any number of indices up to k */
+    size_t (*put)(uint64_t universe, const struct cg_list_ *list, uint8_t *out, size_t bytes); /* returns the bytes */
+    void (*open)(struct cg_index_reader_ *r, uint64_t k);                     /* what cg_index_open_ has not set */
+    size_t (*get)(struct cg_index_reader_ *r, uint64_t *index, size_t count); /* see cg_index_get_ */
+    int (*padding_ok)(const struct cg_index_reader_ *r, uint64_t k); /* of a reader at the first of k indices */
+    /* k ascending indices below the universe, and no more? *next: the last + 1, 0 if k is 0 */
+    int (*check)(struct cg_index_reader_ *r, uint64_t k, uint64_t *next);
+} cg_index_coder_;
+/* From 0, which chooses, on; NULL: there are no more. */
+static const cg_index_coder_ *cg_index_coder_at_(unsigned id); /* in core/rows.h */
 
 /* The stage of op in that slot; slot < CG_SLOT_COUNT_. Stages lie one behind the other, as in a packet's header. */
 CG_INLINE_ const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
@@ -7122,7 +7139,7 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     const cg_stage_row_ *row;
     if (cg_stage_is_empty_(s)) return CG_OK;
     if (slot == CG_SLOT_CODE_) {
-        if (s->id >= CG_INDEX_CODE_COUNT_ || s->arg >= CG_VALUE_CODE_COUNT_) return CG_E_VERSION;
+        if (!cg_index_coder_at_(s->id) || s->arg >= CG_VALUE_CODE_COUNT_) return CG_E_VERSION;
         return s->flags || s->size || cg_as_bits_(s->value) ? CG_E_ARG : CG_OK;
     }
     if (s->id == 0) return CG_E_ARG;
@@ -7594,7 +7611,7 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
     const cg_stage_row_ *row = cg_row_at_(slot, s->id);
     int has_count = op->k && slot == (cg_has_(op, CG_TAKES_K_) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
     if (slot == CG_SLOT_CODE_) {
-        cg_text_str_(t, cg_index_code_names_[s->id]);
+        cg_text_str_(t, cg_index_coder_at_(s->id)->name);
         if (s->id && s->arg) cg_text_char_(t, '|');
         cg_text_str_(t, cg_value_code_names_[s->arg]);
         return;
@@ -7813,8 +7830,8 @@ static const char *cg_stage_name_(size_t i, const char **params) {
         return "user";
     }
     i -= 2;
-    if (i + 1 < CG_INDEX_CODE_COUNT_) return cg_index_code_names_[i + 1];
-    i -= CG_INDEX_CODE_COUNT_ - 1;
+    for (unsigned id = 1; cg_index_coder_at_(id); id++, i--)
+        if (i == 0) return cg_index_coder_at_(id)->name;
     return i + 1 < CG_VALUE_CODE_COUNT_ ? cg_value_code_names_[i + 1] : NULL;
 }
 /* What people call things elsewhere, without '-' and '_', and what it is here. */
@@ -8202,8 +8219,8 @@ static int cg_parse_stage_(cg_parser_ *s, cg_word_ w, cg_op *op) {
             if (cg_word_is_(w, cg_row_at_(slot, id)->name)) return cg_parse_row_(s, cg_row_at_(slot, id), op);
     for (size_t i = 0; i < CG_PRESET_ROWS_; i++)
         if (cg_word_is_(w, cg_preset_rows_[i].name)) return cg_parse_preset_(s, i, op);
-    for (unsigned i = 1; i < CG_INDEX_CODE_COUNT_; i++)
-        if (cg_word_is_(w, cg_index_code_names_[i])) return op->code.id = (uint8_t)i, 1;
+    for (unsigned i = 1; cg_index_coder_at_(i); i++)
+        if (cg_word_is_(w, cg_index_coder_at_(i)->name)) return op->code.id = (uint8_t)i, 1;
     for (unsigned i = 1; i < CG_VALUE_CODE_COUNT_; i++)
         if (cg_word_is_(w, cg_value_code_names_[i])) return op->code.arg = (uint16_t)i, 1;
     if (cg_word_is_(w, "dense")) return 1;
@@ -8331,7 +8348,7 @@ CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) { return cg_op_parse_
 /* packet: header and checksum of a packet, and the sizes of its index section
 
    Offers   checksums of several parts, cg_header_put_, cg_header_get_, cg_packet_finalize_, cg_index_code_ and sizes
-   Needs    base, kernels (checksum), codes/golomb, stages, plan
+   Needs    base, kernels (checksum), stages, plan; the codes of indices by their rows
    Touches  the packet that is written
    Other headers may use: cg_packet_rank_put_, cg_packet_seal_, cg_seal_is_intact_, cg_seal_put_
    The manual draws the header byte by byte. cg_header_get_ accepts any bytes: what it returns with CG_OK is
@@ -8388,23 +8405,10 @@ static void cg_header_put_(uint8_t *p, const cg_info *info) {
     cg_put32_(p + 144, cg_as_bits_(info->threshold));
 }
 
-/* Sizes of the index section. universe: all indices are below it; k of them are stored. Elias-Fano stores the low bits
-   of each index, then a bit string of k ones and as many zeros as there are different high parts. */
-static unsigned cg_elias_fano_low_bits_(uint64_t universe, uint64_t k) {
-    return k && universe / k ? cg_log2_(universe / k) : 0;
-}
-static uint64_t cg_elias_fano_low_bytes_(uint64_t universe, uint64_t k) {
-    return cg_word_bytes_(cg_mul_sat_(k, cg_elias_fano_low_bits_(universe, k)));
-}
-static uint64_t cg_elias_fano_high_bits_(uint64_t universe, uint64_t k) {
-    return k ? cg_add_sat_(k, ((universe - 1) >> cg_elias_fano_low_bits_(universe, k)) + 1) : 0;
-}
-/* Bytes of k indices below universe; for Golomb the maximum, 0 for CG_CODE_AUTO, which means no indices here. */
+/* Bytes of k indices below universe; the maximum where a code's length varies; 0 for CG_CODE_AUTO, which means no
+   indices here. */
 static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
-    if (code == CG_CODE_AUTO || k == 0) return 0;
-    if (code == CG_CODE_BITMAP) return cg_word_bytes_(universe);
-    if (code == CG_CODE_GOLOMB) return cg_rice_bound_(universe, k);
-    return cg_add_sat_(cg_elias_fano_low_bytes_(universe, k), cg_word_bytes_(cg_elias_fano_high_bits_(universe, k)));
+    return code && k ? cg_index_coder_at_(code)->bytes(universe, k) : 0;
 }
 /* The index code that the encoder takes for k indices, as it stands in the header; the decoder demands the same. */
 static uint32_t cg_index_code_(const cg_op *op, const cg_plan_ *plan, uint64_t k) {
@@ -8417,29 +8421,17 @@ static uint32_t cg_index_code_(const cg_op *op, const cg_plan_ *plan, uint64_t k
 }
 /* Bytes for any number of indices up to k, in the code that cg_index_code_ takes for each. */
 static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) {
-    uint64_t bitmap = cg_word_bytes_(universe),
-             sparse = cg_add_sat_(cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k), 8);
-    switch (op->code.id) {
-    case CG_CODE_BITMAP: return bitmap;
-    case CG_CODE_ELIAS_FANO: return sparse;
-    case CG_CODE_GOLOMB:
-        /* at worst 1.08 bits for each of the universe; fewer than k indices take no more than k, but for the steps
-           of the Rice parameter, which the eighth covers */
-        sparse = cg_add_sat_(cg_rice_bound_(universe, k), cg_add_sat_(cg_rice_bound_(universe, k) / 8, 16)) &
-            ~(uint64_t)3;
-        bitmap = cg_add_sat_(cg_word_bytes_(cg_add_sat_(universe, universe / 8)), 8);
-        return sparse < bitmap ? sparse : bitmap;
-    default: return sparse < bitmap ? sparse : bitmap;
-    }
+    return cg_index_coder_at_(op->code.id)->bound(universe, k);
 }
 
-/* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, *plan is that of the packet, all
-   counts are what its stages can leave, section sizes are multiples of 4 and fit a size_t together; op.k is restored where it was set.
+/* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, *plan is that of the packet,
+   all counts are what its stages can leave, section sizes are multiples of 4 and fit a size_t together; op.k is
+   restored where it was set.
    packet_bytes may still differ from len, and value_bytes from what the quantizer writes: cg_decoder_open_ checks.
    On an error *info and *plan are partly filled. */
 static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_plan_ *plan) {
     cg_status s;
-    uint64_t value_bytes, index_bytes, indices, sampled_n;
+    uint64_t value_bytes, index_bytes, indices, most, sampled_n;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
     for (int i = 0; i < 4; i++)
         if (p[i] != cg_magic_[i]) return CG_E_CORRUPT;
@@ -8493,9 +8485,8 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
         return CG_E_CORRUPT;
     indices = cg_index_count_(plan, info->k);
     if (info->index_code != cg_index_code_(&info->op, plan, indices)) return CG_E_CORRUPT;
-    if (info->index_code == CG_CODE_GOLOMB
-            ? index_bytes % 4 || index_bytes > cg_index_bytes_(CG_CODE_GOLOMB, plan->universe, indices)
-            : index_bytes != cg_index_bytes_(info->index_code, plan->universe, indices))
+    most = cg_index_bytes_(info->index_code, plan->universe, indices);
+    if (plan->traits & CG_INDEX_LENGTH_VARIES_ ? index_bytes % 4 || index_bytes > most : index_bytes != most)
         return CG_E_CORRUPT;
     if (value_bytes % 4 || cg_add_sat_(cg_add_sat_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2)
         return CG_E_CORRUPT;
@@ -9575,7 +9566,7 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
    Offers   cg_list_ with its operations and its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_
    Needs    base, kernels (CG_SLACK_), stages, plan, transform (bytes of work)
    Touches  the caller's scratch
-   Other headers may use: cg_list_, cg_list_add_, cg_list_in_scratch_, cg_scratch_bytes_
+   Other headers may use: cg_list_, cg_list_add_, cg_list_in_scratch_
    Magnitudes are compared as bits: those of a float without its sign, as an integer. Every finite float is below
    CG_INF_BITS_, and NaN is above, so that whatever selects the largest finds what is not finite. */
 
@@ -9613,7 +9604,7 @@ static int cg_needs_materialized_(const cg_op *op, const cg_plan_ *plan) {
         plan->traits & (CG_IS_SELECTION_ | CG_IS_USER_CODEC_);
 }
 /* Bytes of scratch at any alignment that compressing takes; 0: none; CG_TOO_LARGE_ on overflow. */
-CG_OFFERED_ uint64_t cg_scratch_bytes_(const cg_op *op, const cg_plan_ *plan) {
+static uint64_t cg_scratch_bytes_(const cg_op *op, const cg_plan_ *plan) {
     const uint64_t transformed_n = plan->transformed_n;
     uint64_t bytes = 0;
     if (plan->traits & CG_IS_SELECTION_) {
@@ -11012,6 +11003,237 @@ CG_OFFERED_ double cg_inflation_(const cg_op *op, uint64_t n, int residual) {
     return inflation;
 }
 
+/* src/core/indices.h */
+/* indices: index sets as Elias-Fano, bitmap or Golomb-Rice codes, written from a list and read in batches
+
+   Offers   cg_index_put_, cg_index_reader_ with cg_index_open_, cg_index_get_ and cg_index_get_per_value_; what
+            the rows of the codes in core/rows.h name; cg_padding_zero_
+   Needs    base, kernels/dispatch, codes/golomb, plan, packet (cg_index_bytes_), select/list
+   Touches  the index section that is written; the reader
+   Reading is safe on any bytes: a reader never leaves the section, and returns fewer indices where the bits run out.
+   Whether indices ascend and are in range is cg_index_check_'s business. */
+
+/* Are the bits from number `bits` to the end of its u32 word zero? */
+static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {
+    return bits % 32 == 0 || cg_get32_(p + (size_t)(bits / 32 * 4)) >> bits % 32 == 0;
+}
+/* Appends bits, the lowest first, as u32 words. */
+typedef struct cg_bit_writer_ {
+    uint8_t *next;   /* byte after the last word written */
+    uint64_t word;   /* bits that wait for a whole word */
+    unsigned filled; /* how many, below 32 */
+} cg_bit_writer_;
+
+/* bits <= 32, v < 2^bits */
+static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) {
+    w->word |= v << w->filled;
+    w->filled += bits;
+    if (w->filled >= 32) {
+        cg_put32_(w->next, (uint32_t)w->word);
+        w->next += 4;
+        w->word >>= 32;
+        w->filled -= 32;
+    }
+}
+/* The last word, filled with zeros. */
+static void cg_bit_writer_flush_(cg_bit_writer_ *w) {
+    if (w->filled) cg_put32_(w->next, (uint32_t)w->word);
+}
+/* Sets single bits of zeroed words in ascending order. Every call stores the word, without a branch on whether it is a
+   new one, which no CPU could predict. */
+typedef struct cg_bit_setter_ {
+    uint8_t *out;
+    uint64_t word_index; /* of the current word */
+    uint32_t word;       /* its bits so far */
+} cg_bit_setter_;
+
+static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
+    const uint64_t at = bit >> 5;
+    w->word = (w->word & ((uint32_t)(at != w->word_index) - 1u)) | 1u << (bit & 31);
+    w->word_index = at;
+    cg_put32_(w->out + 4 * (size_t)at, w->word);
+}
+/* Lengths. Elias-Fano stores the low bits of each index, then a bit string of k ones and as many zeros as there are
+   different high parts. */
+static unsigned cg_elias_fano_low_bits_(uint64_t universe, uint64_t k) {
+    return k && universe / k ? cg_log2_(universe / k) : 0;
+}
+static uint64_t cg_elias_fano_low_bytes_(uint64_t universe, uint64_t k) {
+    return cg_word_bytes_(cg_mul_sat_(k, cg_elias_fano_low_bits_(universe, k)));
+}
+static uint64_t cg_elias_fano_high_bits_(uint64_t universe, uint64_t k) {
+    return k ? cg_add_sat_(k, ((universe - 1) >> cg_elias_fano_low_bits_(universe, k)) + 1) : 0;
+}
+static uint64_t cg_index_bytes_elias_fano_(uint64_t universe, uint64_t k) {
+    return cg_add_sat_(cg_elias_fano_low_bytes_(universe, k), cg_word_bytes_(cg_elias_fano_high_bits_(universe, k)));
+}
+static uint64_t cg_index_bound_elias_fano_(uint64_t universe, uint64_t k) {
+    return cg_add_sat_(k ? cg_index_bytes_elias_fano_(universe, k) : 0, 8);
+}
+static uint64_t cg_index_bytes_bitmap_(uint64_t universe, uint64_t k) {
+    (void)k;
+    return cg_word_bytes_(universe);
+}
+static uint64_t cg_index_bound_bitmap_(uint64_t universe, uint64_t k) { return cg_index_bytes_bitmap_(universe, k); }
+static uint64_t cg_index_bytes_golomb_(uint64_t universe, uint64_t k) { return cg_rice_bound_(universe, k); }
+/* At worst 1.08 bits for each of the universe; fewer than k indices take no more than k, but for the steps of the Rice
+   parameter, which the eighth covers. */
+static uint64_t cg_index_bound_golomb_(uint64_t universe, uint64_t k) {
+    const uint64_t most = cg_rice_bound_(universe, k),
+                   sparse = cg_add_sat_(most, cg_add_sat_(most / 8, 16)) & ~(uint64_t)3,
+                   dense = cg_add_sat_(cg_word_bytes_(cg_add_sat_(universe, universe / 8)), 8);
+    return sparse < dense ? sparse : dense;
+}
+/* The shorter of Elias-Fano and bitmap. */
+static uint64_t cg_index_bound_auto_(uint64_t universe, uint64_t k) {
+    const uint64_t sparse = cg_index_bound_elias_fano_(universe, k), bitmap = cg_index_bytes_bitmap_(universe, k);
+    return sparse < bitmap ? sparse : bitmap;
+}
+
+static size_t cg_index_put_golomb_(uint64_t universe, const cg_list_ *list, uint8_t *out, size_t bytes) {
+    cg_rice_writer_ rice;
+    (void)bytes;
+    cg_rice_writer_open_(&rice, out, cg_rice_parameter_(universe, list->count));
+    for (uint64_t s = 0; s < list->segment_count; s++)
+        for (uint64_t i = list->segment_start[s]; i < list->segment_start[s + 1]; i++)
+            cg_rice_writer_put_(&rice, s << 32 | list->index_low[i]);
+    return cg_rice_writer_close_(&rice);
+}
+static size_t cg_index_put_bitmap_(uint64_t universe, const cg_list_ *list, uint8_t *out, size_t bytes) {
+    cg_bit_setter_ set = { NULL, 0, 0 };
+    (void)universe;
+    set.out = out;
+    memset(out, 0, bytes);
+    for (uint64_t s = 0; s < list->segment_count; s++)
+        for (uint64_t i = list->segment_start[s]; i < list->segment_start[s + 1]; i++)
+            cg_bit_setter_set_(&set, s << 32 | list->index_low[i]);
+    return bytes;
+}
+static size_t cg_index_put_elias_fano_(uint64_t universe, const cg_list_ *list, uint8_t *out, size_t bytes) {
+    const unsigned low_bits = cg_elias_fano_low_bits_(universe, list->count);
+    const size_t low_bytes = (size_t)cg_elias_fano_low_bytes_(universe, list->count);
+    cg_bit_writer_ low = { NULL, 0, 0 };
+    cg_bit_setter_ set = { NULL, 0, 0 };
+    low.next = out;
+    set.out = out + low_bytes;
+    memset(set.out, 0, bytes - low_bytes);
+    for (uint64_t s = 0; s < list->segment_count; s++) {
+        for (uint64_t i = list->segment_start[s]; i < list->segment_start[s + 1]; i++) {
+            const uint64_t index = s << 32 | list->index_low[i];
+            if (low_bits > 32) {
+                cg_bit_writer_put_(&low, index & 0xffffffffu, 32);
+                cg_bit_writer_put_(&low, index >> 32 & ((1u << (low_bits - 32)) - 1u), low_bits - 32);
+            } else {
+                cg_bit_writer_put_(&low, index & (((uint64_t)1 << low_bits) - 1), low_bits);
+            }
+            cg_bit_setter_set_(&set, (index >> low_bits) + i);
+        }
+    }
+    cg_bit_writer_flush_(&low);
+    return bytes;
+}
+/* Writes the index section of a list of indices below universe; out has room for cg_index_bytes_. Returns its bytes. */
+static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *list, uint8_t *out) {
+    const size_t bytes = (size_t)cg_index_bytes_(code, universe, list->count);
+    return bytes ? cg_index_coder_at_(code)->put(universe, list, out, bytes) : 0;
+}
+
+typedef struct cg_index_reader_ {
+    const cg_kernels_ *kernels;
+    const cg_index_coder_ *coder;
+    cg_index_bits_ bits; /* Elias-Fano or bitmap */
+    cg_rice_reader_ rice; /* golomb: takes the place of bits */
+    uint64_t universe, values_per_index, transformed_n;
+    uint64_t block, block_pos; /* cg_index_get_per_value_: the current block, and how many of its values were read */
+} cg_index_reader_;
+
+/* At the first index of a packet whose header is info and whose index section is at p. */
+static cg_index_reader_ cg_index_open_(const cg_info *info, const cg_plan_ *plan, const uint8_t *p) {
+    cg_index_reader_ r;
+    const uint64_t k = cg_index_count_(plan, info->k);
+    r.transformed_n = plan->transformed_n;
+    r.values_per_index = plan->values_per_index;
+    r.universe = plan->universe;
+    r.kernels = cg_kernels_now_();
+    r.coder = cg_index_coder_at_(info->index_code);
+    r.bits.bitmap = 0;
+    r.bits.low_bits = 0;
+    r.bits.low_part = r.bits.next_high = p;
+    r.bits.end = p + info->index_bytes;
+    r.bits.word = 0;
+    r.bits.bit_base = (uint64_t)0 - 64;
+    r.bits.read_count = 0;
+    r.block = r.block_pos = 0;
+    if (r.coder->open) r.coder->open(&r, k);
+    return r;
+}
+static size_t cg_index_get_bits_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+    return r->kernels->index_get(&r->bits, index, count);
+}
+static size_t cg_index_get_golomb_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+    return cg_rice_reader_get_(&r->rice, index, count);
+}
+/* Up to `count` more indices, which count blocks if values_per_index is above 1; returns how many, fewer only where the
+   bits run out. */
+static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+    return r->coder->get(r, index, count);
+}
+/* What differs between codes when a section is opened, ... */
+static void cg_index_open_elias_fano_(cg_index_reader_ *r, uint64_t k) {
+    r->bits.low_bits = cg_elias_fano_low_bits_(r->universe, k);
+    r->bits.next_high += (size_t)cg_elias_fano_low_bytes_(r->universe, k);
+}
+static void cg_index_open_bitmap_(cg_index_reader_ *r, uint64_t k) {
+    (void)k;
+    r->bits.bitmap = 1;
+}
+static void cg_index_open_golomb_(cg_index_reader_ *r, uint64_t k) {
+    cg_rice_reader_open_(&r->rice, r->bits.low_part, (size_t)(r->bits.end - r->bits.low_part), cg_rice_parameter_(r->universe, k));
+}
+/* ... whether the bits that fill its words are zero, ... */
+static int cg_index_padding_elias_fano_(const cg_index_reader_ *r, uint64_t k) {
+    return cg_padding_zero_(r->bits.next_high, cg_elias_fano_high_bits_(r->universe, k)) &&
+        cg_padding_zero_(r->bits.low_part, k * r->bits.low_bits);
+}
+static int cg_index_padding_bitmap_(const cg_index_reader_ *r, uint64_t k) {
+    (void)k;
+    return cg_padding_zero_(r->bits.next_high, r->universe);
+}
+static int cg_index_padding_golomb_(const cg_index_reader_ *r, uint64_t k) { /* cg_rice_reader_at_end_ looks at it */
+    (void)r;
+    (void)k;
+    return 1;
+}
+/* ... and whether it holds k ascending indices below the universe, and no more. *next: the last + 1, 0 if k is 0. */
+static int cg_index_check_bits_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
+    return r->kernels->index_check(&r->bits, k, r->universe, next);
+}
+static int cg_index_check_golomb_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
+    uint64_t index[512], seen = 0;
+    for (*next = 0; seen < k;) {
+        size_t want = (size_t)(k - seen < 512 ? k - seen : 512);
+        int bad = 0;
+        if (cg_index_get_(r, index, want) < want) return 0;
+        for (size_t i = 0; i < want; i++) {
+            bad |= index[i] < *next;
+            *next = index[i] + 1;
+        }
+        if (bad || *next > r->universe || *next == 0) return 0;
+        seen += want;
+    }
+    return cg_rice_reader_at_end_(&r->rice);
+}
+/* As cg_index_get_, but indices of values: each of a block's values has its own. */
+static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+    if (r->values_per_index == 1) return cg_index_get_(r, index, count);
+    for (size_t i = 0; i < count; i++) {
+        if (!r->block_pos && cg_index_get_(r, &r->block, 1) == 0) return i;
+        index[i] = r->block * r->values_per_index + r->block_pos;
+        if (++r->block_pos == r->values_per_index || index[i] + 1 == r->transformed_n) r->block_pos = 0;
+    }
+    return count;
+}
+
 /* src/core/rows.h */
 /* rows: the tables of samples, transforms, selections and quantizers, and what follows from an operator's rows
 
@@ -11120,7 +11342,7 @@ static const cg_selection_ cg_selections_[] = {
         blocks),
     CG_ROW_(CG_SELECT_GIVEN, "given", "support=0", CG_STALLS_("given"), CG_IS_BIASED_ | CG_NEEDS_SUPPORT_, CG_SIZE_(0),
         CG_NO_VALUE_, all, given, by_data),
-    CG_ROW_(CG_SELECT_VARIANCE, "variance", "alpha=1", CG_STALLS_("variance"), CG_IS_BIASED_ | CG_NEEDS_AUX_,
+    CG_ROW_(CG_SELECT_VARIANCE, "variance", "alpha=1", CG_STALLS_("variance"), CG_IS_BIASED_ | CG_NEEDS_AUX_ | CG_AUX_IS_VARIANCE_,
         CG_NO_SIZE_, CG_NOT_NEGATIVE_, all, variance, by_data),
 };
 #undef CG_ROW_
@@ -11170,7 +11392,7 @@ static const cg_quantizer_ cg_quantizers_[] = {
         CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_,
         CG_SCALES_(1, absmax, absmax, magnitude), CG_GRID_(of_bits), levels, levels, CG_TOTAL_, grid),
     CG_ROW_(CG_QUANTIZE_MINMAX, "minmax", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "norm", 1),
-        CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_,
+        CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_ | CG_SCALES_ARE_ENDS_, CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_,
         CG_SCALES_(2, range, range, range), CG_GRID_(none), levels, levels, CG_TOTAL_, minmax),
     CG_ROW_(CG_QUANTIZE_TERNGRAD, "terngrad", "", NULL, CG_FLAGS_("nearest", "clip", 3),
         CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
@@ -11227,7 +11449,26 @@ static const cg_quantizer_ cg_quantizers_[] = {
 static const cg_stage_row_ cg_user_row_ = { CG_SLOT_QUANTIZE_, CG_QUANTIZE_USER, "user", "", NULL, CG_NO_FLAGS_,
     CG_IS_USER_CODEC_ | CG_IS_BIASED_, CG_ARG_(0, 65535), CG_SIZE_(0), CG_NOT_NEGATIVE_, cg_error_unknown_ };
 
+/* ---- codes of indices ---- */
+
+#define CG_ROW_(id, name, traits, bytes, bound, code, reader)                                                      \
+  {                                                                                                                \
+    id, name, traits, cg_index_bytes_##bytes##_, cg_index_bound_##bound##_, cg_index_put_##code##_,                \
+        cg_index_open_##code##_, cg_index_get_##reader##_, cg_index_padding_##code##_, cg_index_check_##reader##_ \
+  }
+static const cg_index_coder_ cg_index_coders_[] = {
+    /* chooses; in a header: there are no indices */
+    { CG_CODE_AUTO, "", 0, NULL, cg_index_bound_auto_, NULL, NULL, cg_index_get_bits_, NULL, NULL },
+    CG_ROW_(CG_CODE_ELIAS_FANO, "eliasfano", 0, elias_fano, elias_fano, elias_fano, bits),
+    CG_ROW_(CG_CODE_BITMAP, "bitmap", 0, bitmap, bitmap, bitmap, bits),
+    CG_ROW_(CG_CODE_GOLOMB, "golomb", CG_INDEX_LENGTH_VARIES_, golomb, golomb, golomb, golomb),
+};
+#undef CG_ROW_
+
 #define CG_LENGTH_OF_(table) (sizeof(table) / sizeof(table)[0])
+static const cg_index_coder_ *cg_index_coder_at_(unsigned id) {
+    return id < CG_LENGTH_OF_(cg_index_coders_) ? &cg_index_coders_[id] : NULL;
+}
 static const cg_stage_row_ *cg_row_at_(unsigned slot, unsigned id) {
     switch (slot) {
     case CG_SLOT_SAMPLE_: return id < CG_LENGTH_OF_(cg_samplers_) ? &cg_samplers_[id].stage : NULL;
@@ -11249,6 +11490,7 @@ static uint32_t cg_op_traits_(const cg_op *op) {
     if (op->select.id < CG_LENGTH_OF_(cg_selections_)) traits |= cg_selections_[op->select.id].stage.traits;
     if (op->quantize.id < CG_LENGTH_OF_(cg_quantizers_)) traits |= cg_quantizers_[op->quantize.id].stage.traits;
     else if (cg_is_user_codec_(&op->quantize)) traits |= cg_user_row_.traits;
+    if (op->code.id < CG_LENGTH_OF_(cg_index_coders_)) traits |= cg_index_coders_[op->code.id].traits;
     return traits;
 }
 static const cg_transformer_ *cg_transformer_of_(const cg_op *op) { return &cg_transformers_[op->transform.id]; }
@@ -11270,136 +11512,6 @@ static void cg_plan_set_(cg_plan_ *plan, const cg_op *op, uint64_t n, const cg_t
     plan->n = n;
     plan->sampled_n = cg_sampled_n_(op, n, tag);
     cg_plan_resume_(plan, op);
-}
-
-/* src/core/indices.h */
-/* indices: index sets as Elias-Fano, bitmap or Golomb-Rice codes, written from a list and read in batches
-
-   Offers   cg_index_put_, cg_index_reader_ with cg_index_open_, cg_index_get_ and cg_index_get_per_value_
-   Needs    base, kernels/dispatch, codes/golomb, plan, packet (sizes), select/list
-   Touches  the index section that is written; the reader
-   Reading is safe on any bytes: a reader never leaves the section, and returns fewer indices where the bits run out.
-   Whether indices ascend and are in range is cg_index_check_'s business. */
-
-/* Appends bits, the lowest first, as u32 words. */
-typedef struct cg_bit_writer_ {
-    uint8_t *next;   /* byte after the last word written */
-    uint64_t word;   /* bits that wait for a whole word */
-    unsigned filled; /* how many, below 32 */
-} cg_bit_writer_;
-
-/* bits <= 32, v < 2^bits */
-static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) {
-    w->word |= v << w->filled;
-    w->filled += bits;
-    if (w->filled >= 32) {
-        cg_put32_(w->next, (uint32_t)w->word);
-        w->next += 4;
-        w->word >>= 32;
-        w->filled -= 32;
-    }
-}
-/* The last word, filled with zeros. */
-static void cg_bit_writer_flush_(cg_bit_writer_ *w) {
-    if (w->filled) cg_put32_(w->next, (uint32_t)w->word);
-}
-/* Sets single bits of zeroed words in ascending order. Every call stores the word, without a branch on whether it is a
-   new one, which no CPU could predict. */
-typedef struct cg_bit_setter_ {
-    uint8_t *out;
-    uint64_t word_index; /* of the current word */
-    uint32_t word;       /* its bits so far */
-} cg_bit_setter_;
-
-static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
-    const uint64_t at = bit >> 5;
-    w->word = (w->word & ((uint32_t)(at != w->word_index) - 1u)) | 1u << (bit & 31);
-    w->word_index = at;
-    cg_put32_(w->out + 4 * (size_t)at, w->word);
-}
-/* Writes the index section of a list of indices below universe; out has room for cg_index_bytes_. Returns its bytes. */
-static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *list, uint8_t *out) {
-    unsigned low_bits = cg_elias_fano_low_bits_(universe, list->count);
-    cg_bit_writer_ low = { NULL, 0, 0 };
-    cg_bit_setter_ set = { NULL, 0, 0 };
-    cg_rice_writer_ rice;
-    uint8_t *end = out + (size_t)cg_index_bytes_(code, universe, list->count);
-    int bitmap = code == CG_CODE_BITMAP;
-    if (out == end) return 0;
-    if (code == CG_CODE_GOLOMB) {
-        cg_rice_writer_open_(&rice, out, cg_rice_parameter_(universe, list->count));
-        for (uint64_t s = 0; s < list->segment_count; s++)
-            for (uint64_t i = list->segment_start[s]; i < list->segment_start[s + 1]; i++)
-                cg_rice_writer_put_(&rice, s << 32 | list->index_low[i]);
-        return cg_rice_writer_close_(&rice);
-    }
-    low.next = out;
-    set.out = bitmap ? out : out + (size_t)cg_elias_fano_low_bytes_(universe, list->count);
-    memset(set.out, 0, (size_t)(end - set.out));
-    for (uint64_t s = 0; s < list->segment_count; s++) {
-        for (uint64_t i = list->segment_start[s]; i < list->segment_start[s + 1]; i++) {
-            uint64_t index = s << 32 | list->index_low[i];
-            if (bitmap) {
-                cg_bit_setter_set_(&set, index);
-                continue;
-            }
-            if (low_bits > 32) {
-                cg_bit_writer_put_(&low, index & 0xffffffffu, 32);
-                cg_bit_writer_put_(&low, index >> 32 & ((1u << (low_bits - 32)) - 1u), low_bits - 32);
-            } else {
-                cg_bit_writer_put_(&low, index & (((uint64_t)1 << low_bits) - 1), low_bits);
-            }
-            cg_bit_setter_set_(&set, (index >> low_bits) + i);
-        }
-    }
-    if (!bitmap) cg_bit_writer_flush_(&low);
-    return (size_t)(end - out);
-}
-
-typedef struct cg_index_reader_ {
-    const cg_kernels_ *kernels;
-    cg_index_bits_ bits; /* Elias-Fano or bitmap */
-    int golomb;          /* 1: rice takes the place of bits */
-    cg_rice_reader_ rice;
-    uint64_t universe, values_per_index, transformed_n;
-    uint64_t block, block_pos; /* cg_index_get_per_value_: the current block, and how many of its values were read */
-} cg_index_reader_;
-
-/* At the first index of a packet whose header is info and whose index section is at p. */
-static cg_index_reader_ cg_index_open_(const cg_info *info, const cg_plan_ *plan, const uint8_t *p) {
-    cg_index_reader_ r;
-    const uint64_t k = cg_index_count_(plan, info->k);
-    r.transformed_n = plan->transformed_n;
-    r.values_per_index = plan->values_per_index;
-    r.universe = plan->universe;
-    r.kernels = cg_kernels_now_();
-    r.bits.bitmap = info->index_code == CG_CODE_BITMAP;
-    r.golomb = info->index_code == CG_CODE_GOLOMB;
-    r.bits.low_bits = r.bits.bitmap || r.golomb ? 0 : cg_elias_fano_low_bits_(r.universe, k);
-    r.bits.low_part = p;
-    r.bits.next_high = r.bits.bitmap || r.golomb ? p : p + (size_t)cg_elias_fano_low_bytes_(r.universe, k);
-    r.bits.end = p + info->index_bytes;
-    r.bits.word = 0;
-    r.bits.bit_base = (uint64_t)0 - 64;
-    r.bits.read_count = 0;
-    r.block = r.block_pos = 0;
-    if (r.golomb) cg_rice_reader_open_(&r.rice, p, info->index_bytes, cg_rice_parameter_(r.universe, k));
-    return r;
-}
-/* Up to `count` more indices, which count blocks if values_per_index is above 1; returns how many, fewer only where the
-   bits run out. */
-static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    return r->golomb ? cg_rice_reader_get_(&r->rice, index, count) : r->kernels->index_get(&r->bits, index, count);
-}
-/* As cg_index_get_, but indices of values: each of a block's values has its own. */
-static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    if (r->values_per_index == 1) return cg_index_get_(r, index, count);
-    for (size_t i = 0; i < count; i++) {
-        if (!r->block_pos && cg_index_get_(r, &r->block, 1) == 0) return i;
-        index[i] = r->block * r->values_per_index + r->block_pos;
-        if (++r->block_pos == r->values_per_index || index[i] + 1 == r->transformed_n) r->block_pos = 0;
-    }
-    return count;
 }
 
 /* src/core/encode.h */
@@ -11869,23 +11981,28 @@ static size_t cg_plan_bound_(const cg_plan_ *plan, const cg_op *op, const cg_ext
     else if (cg_has_indices_(plan)) indices = cg_index_bound_(op, plan->universe, cg_index_count_(plan, k));
     return cg_size_or_zero_(cg_add_sat_(cg_add_sat_(values, indices), CG_HEADER_BYTES));
 }
-/* Bytes that any packet of op and n values fits; 0: op is illegal or does not fit n, or the bound overflows. PermK
-   leaves some ranks one value fewer, and Elias-Fano may need a bit more for each index then. */
+/* Bytes that any packet of op fits, whose plan this is; 0: op refuses, or they overflow. PermK leaves some ranks one
+   value fewer, and Elias-Fano may need a bit more for each index then. */
+static size_t cg_op_bound_(const cg_op *op, const cg_extra *extra, const cg_plan_ *plan) {
+    const size_t most = cg_plan_bound_(plan, op, extra);
+    cg_plan_ fewer = *plan;
+    size_t bytes;
+    if (!most || !(plan->traits & CG_IS_PER_RANK_) || !plan->sampled_n) return most;
+    fewer.sampled_n--;
+    cg_plan_resume_(&fewer, op);
+    bytes = cg_plan_bound_(&fewer, op, extra);
+    return bytes > most ? bytes : most;
+}
+/* The same for n values; 0 also if op is illegal or does not fit n. */
 static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_plan_ plan;
-    size_t most, fewer;
     if (!op || cg_op_resolve_(op, &plan.traits) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
     cg_plan_set_(&plan, op, n, NULL);
-    most = cg_plan_bound_(&plan, op, extra);
-    if (!most || !(plan.traits & CG_IS_PER_RANK_) || !plan.sampled_n) return most;
-    plan.sampled_n--;
-    cg_plan_resume_(&plan, op);
-    fewer = cg_plan_bound_(&plan, op, extra);
-    return fewer > most ? fewer : most;
+    return cg_op_bound_(op, extra, &plan);
 }
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    size_t bytes = !op || cg_op_check_new_(op) != CG_OK ? 0 : cg_bound_(op, extra, n);
+    size_t bytes = !op || cg_op_only_old_(op) ? 0 : cg_bound_(op, extra, n);
     cg_fenv_leave_(env);
     return bytes;
 }
@@ -12291,16 +12408,12 @@ static const float *cg_decode_chunk_(
 /* src/core/verify.h */
 /* verify: everything that can be wrong with the values and indices of a packet
 
-   Offers   cg_verify_, cg_scales_legal_, cg_codes_check_, cg_checksum_ok_, cg_padding_zero_, cg_codes_prefetch_
+   Offers   cg_verify_, cg_scales_legal_, cg_codes_check_, cg_checksum_ok_, cg_codes_prefetch_
    Needs    base, kernels, codes, packet, layout, indices, decoder
    Touches  nothing
    A packet is canonical: bits that fill sections are zero, indices ascend, and nothing is left over. After
    cg_decoder_open_ and cg_verify_ nothing can fail any more but a user codec. */
 
-/* Are the bits from number `bits` to the end of its u32 word zero? */
-static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {
-    return bits % 32 == 0 || cg_get32_(p + (size_t)(bits / 32 * 4)) >> bits % 32 == 0;
-}
 /* Are all scales such as an encoder can have stored? */
 static int cg_scales_legal_(const cg_decoder_ *d) {
     const cg_quantizer_ *quantizer = d->lay.quantizer;
@@ -12356,22 +12469,6 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     }
     return offset == codes_bytes;
 }
-/* Does a Golomb section hold k ascending indices below the universe, and no more? *next: the last + 1, 0 if k is 0. */
-static int cg_rice_check_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
-    uint64_t index[512], seen = 0;
-    for (*next = 0; seen < k;) {
-        size_t want = (size_t)(k - seen < 512 ? k - seen : 512);
-        int bad = 0;
-        if (cg_index_get_(r, index, want) < want) return 0;
-        for (size_t i = 0; i < want; i++) {
-            bad |= index[i] < *next;
-            *next = index[i] + 1;
-        }
-        if (bad || *next > r->universe || *next == 0) return 0;
-        seen += want;
-    }
-    return cg_rice_reader_at_end_(&r->rice);
-}
 /* The whole index section: padding, indices, and the length of the last block. */
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
@@ -12381,11 +12478,8 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     int ok;
     if (!info->index_bytes) return k == 0 || !cg_has_indices_(&d->plan);
     r = cg_index_open_(info, &d->plan, d->index);
-    if (!r.golomb &&
-        !cg_padding_zero_(r.bits.next_high, r.bits.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
-        return 0;
-    if (!r.golomb && !r.bits.bitmap && !cg_padding_zero_(r.bits.low_part, k * r.bits.low_bits)) return 0;
-    ok = r.golomb ? cg_rice_check_(&r, k, &next) : d->kernels->index_check(&r.bits, k, r.universe, &next);
+    if (!r.coder->padding_ok(&r, k)) return 0;
+    ok = r.coder->check(&r, k, &next);
     if (!ok) return 0;
     /* only the last block of the vector may be short, and k must say so */
     return r.values_per_index == 1 ||
@@ -13500,13 +13594,28 @@ CG_OFFERED_ size_t cg_sparse_reader_fill_(cg_sparse_reader_ *r) {
     return r->window_n;
 }
 
-/* src/core/traits.h */
-/* traits: what other headers ask of an operator, answered at once
+/* src/core/resolve.h */
+/* resolve: an operator on n values, resolved once: all that other headers ask of it
 
-   Offers   cg_traits_of_
-   Needs    stages, plan, select (cg_scratch_bytes_), layout, reduce (cg_grid_zero_symbol_)
+   Offers   cg_resolve_
+   Needs    stages, plan, rows, compress (bounds), select (cg_scratch_bytes_), layout, reduce (cg_grid_zero_symbol_)
    Touches  nothing
-   Other headers may use: cg_shape_, cg_shape_of_, cg_traits_, cg_traits_of_ */
+   Other headers may use: cg_resolve_, cg_resolved_
+   Traits say what stages are like (CG_IS_F32_ and on, in core/stages.h), the rest what follows from them and n. */
+
+typedef struct cg_resolved_ {
+    cg_plan_ plan;
+    size_t bound;           /* bytes of any packet; 0: op does not fit n, its codec is not in extra, or they overflow */
+    uint64_t scratch_bytes; /* of cg_compress; saturates */
+    uint64_t target_k;      /* values that the selection aims at, by its ratio or op.k */
+    uint64_t scale_count;   /* without a selection: scales of a packet */
+    uint32_t max_level;     /* largest level of a grid around zero, on which packets can be added; 0: there is none */
+    int is_unbiased;        /* D(C(x)) is x in expectation */
+    cg_status extra_status; /* of cg_extra_check_ for op and extra */
+    const char *warning;    /* what a report says without error feedback; NULL: nothing is lost for good */
+    size_t rows, cols;      /* of the matrix; 0 for other operators, and so is r */
+    unsigned r;             /* columns of the left factor */
+} cg_resolved_;
 
 /* What a report says of an operator with a stage that loses a part of the vector for good; NULL: nothing in op needs
    error feedback. */
@@ -13518,58 +13627,36 @@ static const char *cg_biased_why_(const cg_op *op) {
     }
     return NULL;
 }
-/* How many values every slot leaves at most. */
-typedef struct cg_shape_ {
-    uint64_t sampled_n, transformed_n; /* of the rank whose sample leaves most */
-    uint64_t max_selected, values_per_index;
-    int is_matrix;
-    size_t rows, cols; /* of the matrix; 0 for other operators, and so is r */
-    unsigned r;        /* columns of the left factor */
-} cg_shape_;
-
-CG_OFFERED_ cg_shape_ cg_shape_of_(const cg_op *op, uint64_t n) {
-    const cg_plan_ plan = cg_plan_of_(op, n);
-    cg_shape_ s;
-    memset(&s, 0, sizeof s);
-    s.sampled_n = plan.sampled_n;
-    s.transformed_n = plan.transformed_n;
-    s.max_selected = plan.max_selected;
-    s.values_per_index = plan.values_per_index;
-    s.is_matrix = (plan.traits & CG_IS_MATRIX_) != 0;
-    if (s.is_matrix) {
-        s.rows = cg_matrix_rows_(op);
-        s.cols = cg_matrix_cols_(op);
-        s.r = cg_matrix_r_(op);
+/* Is D(C(x)) x in expectation? Levels of a normal distribution are nearly so, after two rounds of rotation. */
+static int cg_is_unbiased_(const cg_op *op) {
+    const uint32_t traits = cg_op_traits_(op);
+    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++) {
+        const cg_stage *s = cg_op_stage_const_(op, slot);
+        if (s->flags & cg_stage_row_of_(slot, s)->biasing_flags) return 0;
     }
-    return s;
+    return !(traits & CG_IS_BIASED_) && (!(traits & CG_WANTS_ROTATION_) || op->transform.arg >= 2);
 }
-typedef struct cg_traits_ {
-    cg_shape_ shape;
-    uint64_t k;             /* values that the selection aims at, by its ratio or op.k */
-    int has_fixed_k;        /* it leaves exactly so many */
-    int has_user_codec;     /* the values are encoded by a codec of the caller's */
-    uint32_t max_level;     /* largest level of a grid around zero, on which packets can be added; 0: there is none */
-    uint64_t scale_count;   /* without a selection: scales of a packet */
-    uint64_t scratch_bytes; /* of cg_compress; saturates */
-    const char *biased_why; /* what happens without error feedback, or NULL */
-} cg_traits_;
-
-/* op must be valid (cg_bound is not 0 for it and some n). */
-CG_OFFERED_ cg_traits_ cg_traits_of_(const cg_op *op, uint64_t n) {
-    const cg_plan_ plan = cg_plan_of_(op, n);
-    cg_traits_ t;
+/* Checks op as one that a caller wants to use, and fills *r in. extra may be NULL. On an error *r is undefined. */
+CG_OFFERED_ cg_status cg_resolve_(const cg_op *op, const cg_extra *extra, size_t n, cg_resolved_ *r) {
+    const cg_status s = cg_op_check_new_(op);
     cg_layout_ lay;
     unsigned bits;
-    memset(&t, 0, sizeof t);
-    t.shape = cg_shape_of_(op, n);
-    t.k = cg_k_from_ratio_(op->select.value, op->k, n);
-    t.has_fixed_k = (plan.traits & CG_TAKES_K_) != 0;
-    t.has_user_codec = cg_is_user_codec_(&op->quantize);
-    t.max_level = (uint32_t)cg_grid_zero_symbol_(&op->quantize, &bits);
-    if (cg_layout_make_(op, NULL, t.shape.transformed_n, &lay) == CG_OK) t.scale_count = lay.bucket_count;
-    t.scratch_bytes = cg_scratch_bytes_(op, &plan);
-    t.biased_why = cg_biased_why_(op);
-    return t;
+    memset(r, 0, sizeof *r);
+    if (s != CG_OK) return s;
+    r->plan = cg_plan_of_(op, n);
+    if (cg_matrix_shape_fits_(op, n)) r->bound = cg_op_bound_(op, extra, &r->plan);
+    r->scratch_bytes = cg_scratch_bytes_(op, &r->plan);
+    r->target_k = cg_k_from_ratio_(op->select.value, op->k, n);
+    if (cg_layout_make_(op, NULL, r->plan.transformed_n, &lay) == CG_OK) r->scale_count = lay.bucket_count;
+    r->max_level = (uint32_t)cg_grid_zero_symbol_(&op->quantize, &bits);
+    r->is_unbiased = cg_is_unbiased_(op);
+    r->extra_status = cg_extra_check_(op, extra);
+    r->warning = cg_biased_why_(op);
+    if (!(r->plan.traits & CG_IS_MATRIX_)) return CG_OK;
+    r->rows = cg_matrix_rows_(op);
+    r->cols = cg_matrix_cols_(op);
+    r->r = cg_matrix_r_(op);
+    return CG_OK;
 }
 
 /* src/core/about.h */

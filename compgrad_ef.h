@@ -460,42 +460,51 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
 #endif
 
 /* src/ef/kinds.h */
-/* kinds: the kinds of error feedback, one row of traits each, and the constants of the header
+/* kinds: what a row of the table of kinds holds, and the constants of the header
 
    Offers   cg_ef_has_trait_ and the traits, cg_ef_has_velocity_, cg_ef_in_place_, cg_ef_decay_; constants
-   Needs    api
+   Needs    api; the table itself is in ef/rows.h, behind the functions that its rows name
    Touches  nothing
    All of them need a description whose kind is in range (cg_ef_check_). */
 
 enum {
-    CG_EF_IN_PLACE_ = 1,       /* p is stored over the residual e; the others make p chunk by chunk */
-    CG_EF_HAS_VELOCITY_ = 2,   /* keeps a second vector: u, or the variance v */
-    CG_EF_KEEPS_RECEIVED_ = 4, /* keeps the mean that all ranks received: H, or M */
-    CG_EF_DIFFERENCE_ = 8,     /* p = g - h: vector[0] is a shift h, no residual, and not divided by 1 + w */
-    CG_EF_ALLOWS_8BIT_ = 16,   /* the residual may be kept in 8 bits (desc.bytes) */
-    CG_EF_TAKES_MOMENTUM_ = 32 /* desc.momentum may be set; EF21 takes one as well, and then has a velocity */
+    CG_EF_IN_PLACE_ = 1 << 0,            /* p is stored over the residual e; the others make p chunk by chunk */
+    CG_EF_HAS_VELOCITY_ = 1 << 1,        /* keeps a second vector: u, or the variance v */
+    CG_EF_KEEPS_RECEIVED_ = 1 << 2,      /* keeps the mean that all ranks received: H, or M */
+    CG_EF_DIFFERENCE_ = 1 << 3,          /* p = g - h: vector[0] is a shift h, no residual, and not divided by 1 + w */
+    CG_EF_ALLOWS_8BIT_ = 1 << 4,         /* the residual may be kept in 8 bits (desc.bytes) */
+    CG_EF_TAKES_MOMENTUM_ = 1 << 5,      /* desc.momentum may be set */
+    CG_EF_TAKES_NESTEROV_ = 1 << 6,      /* desc.nesterov may be set */
+    CG_EF_HAS_NO_RESIDUAL_ = 1 << 7,     /* vector[0] is a shift or a momentum: nothing to be forgotten or rescaled */
+    CG_EF_TAKES_OP_AS_IS_ = 1 << 8,      /* p is not divided by 1 + w, and a sample stays scaled */
+    CG_EF_ADDS_VELOCITY_ = 1 << 9,       /* p has u in it */
+    CG_EF_ADDS_RECEIVED_ = 1 << 10,      /* p has momentum times M in it */
+    CG_EF_MASKS_VELOCITY_ = 1 << 11,     /* where a selection was sent, the velocity starts anew */
+    CG_EF_TAKES_VARIANCE_ = 1 << 12,     /* the velocity is a variance: cg_extra.aux gives that of every gradient, it
+                                           decays in every step, and starts anew wherever values were sent */
+    CG_EF_AVERAGES_GRADIENTS_ = 1 << 13, /* with momentum, the velocity is a running mean of gradients in place of g */
+    CG_EF_SHIFTS_BY_ALPHA_ = 1 << 14,    /* a contribution enters h and H times desc.alpha, or 1 / (1 + w) */
+    CG_EF_MAY_BE_SILENT_ = 1 << 15       /* sends a packet only where it moves the model enough (LAQ) */
 };
+struct cg_ef_step_;
+/* Everything of a kind. st has the step's scales; g, e and u are what ef/step.h says. */
 typedef struct cg_ef_row_ {
-    uint8_t flags; /* traits, CG_EF_IN_PLACE_ and on */
-    float decay;   /* where desc.decay is 0 */
+    uint32_t id, traits;
+    float decay;                /* where desc.decay is 0 */
+    int velocity_power;         /* the velocity is stored times 1 / (1 + w) to this power */
+    float (*sent)(float decay); /* what is taken out of the residual for a contribution, as a part of it */
+    /* Sets of p_from_g, p_from_e, e_from_g and e_from_e what differs from g, 1, sent times g, 1; NULL: nothing. Of
+       kinds that work in place only e_from_g and e_from_e mean something: e after a rollback (beside u, if p has it).
+       */
+    void (*coefficients)(struct cg_ef_step_ *st, float decay);
+    /* One chunk of a kind that works in place: e becomes p, and u what the kind makes of it; returns |p|^2. first is
+       the chunk's place in the vector, g and e point at the chunk itself. NULL: of the other kinds. */
+    double (*compensate)(const struct cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e);
+    void (*withdraw_velocity)(cg_ef *ef, struct cg_ef_step_ *st); /* as it was before the step; NULL: there is none */
 } cg_ef_row_;
-/* clang-format off */
-static const cg_ef_row_ cg_ef_rows_[] = { /* by cg_ef_kind */
-    /* CLASSIC     */ { CG_EF_IN_PLACE_ | CG_EF_ALLOWS_8BIT_, 1.0f },
-    /* LOCO        */ { CG_EF_ALLOWS_8BIT_, 0.8f },
-    /* SCALECOM    */ { CG_EF_ALLOWS_8BIT_, 0.1f },
-    /* ECQ         */ { CG_EF_ALLOWS_8BIT_, 0.9f },
-    /* MOMENTUM    */ { CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_TAKES_MOMENTUM_, 1.0f },
-    /* SIGNUM      */ { CG_EF_IN_PLACE_ | CG_EF_TAKES_MOMENTUM_, 1.0f },
-    /* VARIANCE    */ { CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_, 0.999f },
-    /* EF21        */ { CG_EF_DIFFERENCE_ | CG_EF_KEEPS_RECEIVED_, 1.0f },
-    /* DIANA       */ { CG_EF_DIFFERENCE_ | CG_EF_KEEPS_RECEIVED_, 1.0f },
-    /* LAQ         */ { CG_EF_DIFFERENCE_ | CG_EF_KEEPS_RECEIVED_, 1.0f },
-    /* ONEBIT_ADAM */ { CG_EF_IN_PLACE_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_, 1.0f },
-};
-/* clang-format on */
-#define CG_EF_MAGIC_ 0x66656763u /* "cgef", the first bytes of saved state */
-#define CG_EF_HUGE_ 1e37f        /* from this magnitude on a sum of two values may leave the float range */
+static const cg_ef_row_ *cg_ef_row_at_(uint32_t kind); /* in ef/rows.h; NULL: there is no such kind */
+#define CG_EF_MAGIC_ 0x66656763u                       /* "cgef", the first bytes of saved state */
+#define CG_EF_HUGE_ 1e37f /* from this magnitude on a sum of two values may leave the float range */
 enum {
     CG_EF_BUCKET_ = 64,        /* values that share a scale in an 8-bit residual */
     CG_EF_MAX_STAGES_ = 4096,  /* of a warm-up */
@@ -506,10 +515,11 @@ enum {
     CG_EF_MARK_OFFSET_ = 208   /* byte of the mark in it */
 };
 
-static const cg_ef_row_ *cg_ef_row_of_(const cg_ef_desc *d) { return &cg_ef_rows_[d->kind]; }
-static int cg_ef_has_trait_(const cg_ef_desc *d, int trait) { return (cg_ef_row_of_(d)->flags & trait) != 0; }
+static const cg_ef_row_ *cg_ef_row_of_(const cg_ef_desc *d) { return cg_ef_row_at_(d->kind); }
+static int cg_ef_has_trait_(const cg_ef_desc *d, uint32_t trait) { return (cg_ef_row_of_(d)->traits & trait) != 0; }
 static int cg_ef_has_velocity_(const cg_ef_desc *d) {
-    return cg_ef_has_trait_(d, CG_EF_HAS_VELOCITY_) || (d->kind == CG_EF_EF21 && d->momentum != 0.0f);
+    return cg_ef_has_trait_(d, CG_EF_HAS_VELOCITY_) ||
+        (cg_ef_has_trait_(d, CG_EF_AVERAGES_GRADIENTS_) && d->momentum != 0.0f);
 }
 /* Whether p is stored over the residual. An 8-bit residual has no room for p. */
 static int cg_ef_in_place_(const cg_ef_desc *d) { return cg_ef_has_trait_(d, CG_EF_IN_PLACE_) && !d->bytes; }
@@ -531,7 +541,7 @@ static double cg_omega_(const cg_op *op, size_t n) { return cg_inflation_(op, n,
    take operators as they are. */
 static float cg_ef_scale_(const cg_ef_desc *d, const cg_op *op) {
     double w;
-    if (d->kind == CG_EF_DIANA || d->kind == CG_EF_SIGNUM) return 1.0f;
+    if (cg_ef_has_trait_(d, CG_EF_TAKES_OP_AS_IS_)) return 1.0f;
     w = cg_inflation_(op, d->n, 1) - 1.0;
     return w < 1.0 ? 1.0f : (float)(1.0 / (1.0 + w));
 }
@@ -583,17 +593,8 @@ CG_API_ float cg_warmup_ratio(const cg_warmup *warmup, float ratio, uint64_t ste
 }
 /* The stage whose value is the ratio of values kept, or NULL if the operator has none. */
 static cg_stage *cg_op_ratio_stage_(cg_op *op) {
-    switch (op->select.id) {
-    case CG_SELECT_TOPK:
-    case CG_SELECT_DGC:
-    case CG_SELECT_MSTOPK:
-    case CG_SELECT_SIDCO:
-    case CG_SELECT_WANGNI:
-    case CG_SELECT_SIDES:
-    case CG_SELECT_SIDE:
-    case CG_SELECT_CHUNKED: return &op->select;
-    default: return op->sample.id == CG_SAMPLE_RANDK ? &op->sample : NULL;
-    }
+    const uint32_t traits = cg_op_traits_(op);
+    return traits & CG_HAS_RATIO_ ? &op->select : traits & CG_SAMPLES_RATIO_ ? &op->sample : NULL;
 }
 /* Sets the ratio, in place of a count in op->k; nothing happens to an operator without a ratio. */
 static void cg_op_set_ratio_(cg_op *op, float ratio) {
@@ -628,7 +629,7 @@ static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
         }
     if (d->policy) op = d->policy(d->policy_user, tag, d->n, op);
     op = cg_ef_warmup_op_(d, op, tag->step - d->dense_steps);
-    if (op.sample.id && d->kind != CG_EF_DIANA && d->kind != CG_EF_SIGNUM) op = cg_unscaled(op);
+    if (op.sample.id && !cg_ef_has_trait_(d, CG_EF_TAKES_OP_AS_IS_)) op = cg_unscaled(op);
     return op;
 }
 
@@ -653,7 +654,7 @@ static const char *cg_ef_unready_why_(const cg_ef *ef) {
 /* Is op what is wrong? Then the report says why, with the n that it takes. A codec of the user's is not known here. */
 static int cg_ef_op_why_(cg_ef *ef, const cg_op *op, size_t n) {
     cg_report refusal;
-    if (cg_is_user_codec_(&op->quantize) && cg_op_check_(op) == CG_OK) return 0;
+    if (cg_op_traits_(op) & CG_IS_USER_CODEC_ && cg_op_check_(op) == CG_OK) return 0;
     refusal = cg_op_refusal_(op, NULL, n);
     if (refusal.status == CG_OK) return 0;
     cg_ef_fail_(ef, CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
@@ -667,16 +668,16 @@ CG_API_ void cg_ef_report(const cg_ef *ef, cg_report *report) {
 /* plan: checks a description, and lays out the memory of its state
 
    Offers   cg_ef_check_, cg_ef_needs_of_op_, cg_ef_needs_; the public init, reset, sizes and simple queries
-   Needs    kinds, schedule; shape of core; the arena of exchange
+   Needs    kinds, schedule; resolve of core; the arena of exchange
    Touches  the state and the memory it is given
    The caller's memory holds, each from a multiple of 64 bytes on: residual (floats, or codes and scales), velocity,
    received, warm, carry, whole, scratch. */
 
 /* Must a stage see all of p at once, where the operator has no scratch to hold it? */
-static int cg_ef_needs_whole_vector_(const cg_op *op, const cg_shape_ *shape) {
-    if (shape->is_matrix) return 1;
+static int cg_ef_needs_whole_vector_(const cg_op *op, uint32_t traits) {
+    if (traits & CG_IS_MATRIX_) return 1;
     return !op->sample.id && !op->transform.id &&
-        (op->select.id ? op->select.id != CG_SELECT_TOPK : cg_is_user_codec_(&op->quantize));
+        (op->select.id ? !(traits & CG_TAKES_PRODUCER_) : traits & CG_IS_USER_CODEC_);
 }
 /* The most that any operator of a description needs. */
 typedef struct cg_ef_needs_ {
@@ -687,24 +688,24 @@ typedef struct cg_ef_needs_ {
 /* Raises *needs to what op needs. CG_E_ARG: op is illegal or too large. CG_E_UNSUPPORTED: it does not go with the
    kind, the clipping or the rate. *needs is changed only on success. */
 static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
-    const uint64_t packet_bound = cg_is_user_codec_(&op.quantize) ? 1 : cg_bound(&op, d->n);
     const cg_op dense = cg_dense();
-    uint64_t scratch_bytes;
-    cg_shape_ shape;
-    cg_plan_ plan;
-    if (cg_op_check_(&op) != CG_OK || !packet_bound) return CG_E_ARG;
-    plan = cg_plan_of_(&op, d->n);
-    scratch_bytes = cg_scratch_bytes_(&op, &plan);
-    shape = cg_shape_of_(&op, d->n);
-    if (op.select.id == CG_SELECT_BINS && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
+    cg_resolved_ r;
+    uint32_t traits;
+    int takes_variance;
+    if (cg_resolve_(&op, NULL, d->n, &r) != CG_OK) return CG_E_ARG;
+    traits = r.plan.traits;
+    takes_variance = (traits & CG_AUX_IS_VARIANCE_) != 0;
+    if (traits & CG_IS_USER_CODEC_) r.bound = 1;
+    if (!r.bound) return CG_E_ARG;
+    /* aux is the gradient, and p must be a sum of such */
+    if (traits & CG_NEEDS_AUX_ && !takes_variance && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
         return CG_E_UNSUPPORTED;
-    if ((op.select.id == CG_SELECT_VARIANCE) != (d->kind == CG_EF_VARIANCE) && !cg_same_op_(&op, &dense))
+    if (takes_variance != cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
-    if (scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = scratch_bytes;
-    if (packet_bound > needs->packet_bytes) needs->packet_bytes = packet_bound;
-    if (cg_ef_needs_whole_vector_(&op, &shape) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
-    if (op.transform.id == CG_TRANSFORM_LOWRANK && shape.cols * shape.r > needs->warm_count)
-        needs->warm_count = shape.cols * shape.r;
+    if (r.scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = r.scratch_bytes;
+    if (r.bound > needs->packet_bytes) needs->packet_bytes = r.bound;
+    if (cg_ef_needs_whole_vector_(&op, traits) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
+    if (traits & CG_IS_LINEAR_MATRIX_ && r.cols * r.r > needs->warm_count) needs->warm_count = r.cols * r.r;
     return CG_OK;
 }
 /* The same for an operator at all ratios that the warm-up gives it. */
@@ -719,7 +720,7 @@ static int cg_ef_is_fraction_(float f) { return f >= 0.0f && f <= 1.0f; }
 static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     cg_status s;
     memset(needs, 0, sizeof *needs);
-    if (!d || !d->n || d->kind > CG_EF_ONEBIT_ADAM || d->workers < 0 || d->clip_by > CG_CLIP_VALUE ||
+    if (!d || !d->n || !cg_ef_row_at_(d->kind) || d->workers < 0 || d->clip_by > CG_CLIP_VALUE ||
         d->warmup.kind > CG_WARMUP_TABLE)
         return CG_E_ARG;
     if (!cg_ef_is_fraction_(d->momentum) || d->momentum == 1.0f || !cg_ef_is_fraction_(d->decay) ||
@@ -731,13 +732,13 @@ static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     if (!(d->laq_weight >= 0.0f && d->laq_weight <= CG_FLT_MAX_)) return CG_E_ARG;
     if ((d->rule_count && !d->rules) || d->warmup.stages > CG_EF_MAX_STAGES_) return CG_E_ARG;
     if (d->warmup.kind == CG_WARMUP_TABLE && d->warmup.stages && !d->warmup.table) return CG_E_ARG;
-    if (d->momentum != 0.0f && !cg_ef_has_trait_(d, CG_EF_TAKES_MOMENTUM_) && d->kind != CG_EF_EF21)
-        return CG_E_UNSUPPORTED;
-    if ((d->nesterov && d->kind != CG_EF_MOMENTUM) || (d->bytes && !cg_ef_has_trait_(d, CG_EF_ALLOWS_8BIT_)))
+    if (d->momentum != 0.0f && !cg_ef_has_trait_(d, CG_EF_TAKES_MOMENTUM_)) return CG_E_UNSUPPORTED;
+    if ((d->nesterov && !cg_ef_has_trait_(d, CG_EF_TAKES_NESTEROV_)) ||
+        (d->bytes && !cg_ef_has_trait_(d, CG_EF_ALLOWS_8BIT_)))
         return CG_E_UNSUPPORTED;
     /* a shift or a momentum is no residual that could be forgotten */
-    if (d->reset && (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) || d->kind == CG_EF_SIGNUM)) return CG_E_UNSUPPORTED;
-    if (d->kind == CG_EF_LAQ && d->laq_step == 0.0f) return CG_E_ARG;
+    if (d->reset && cg_ef_has_trait_(d, CG_EF_HAS_NO_RESIDUAL_)) return CG_E_UNSUPPORTED;
+    if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && d->laq_step == 0.0f) return CG_E_ARG;
     s = cg_ef_needs_of_schedule_(d, &d->op, needs);
     for (size_t i = 0; i < d->rule_count && s == CG_OK; i++) s = cg_ef_needs_of_schedule_(d, &d->rules[i].op, needs);
     if (s == CG_OK && (d->dense_steps || d->n < d->small)) s = cg_ef_needs_of_op_(d, cg_dense(), needs);
@@ -1000,51 +1001,22 @@ static double cg_ef_axpby_fading_(
     cg_ef_saturate_(st, y, many);
     return cg_energy_(st->kernels, y, many);
 }
-/* One chunk of a kind that works in place: e becomes p, and u what the kind makes of it; returns |p|^2. first is the
-   chunk's place in the vector, g and e point at the chunk itself. */
-static double cg_ef_compensate_chunk_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
-    const cg_ef *ef = st->ef;
-    const cg_ef_desc *d = &ef->desc;
-    const cg_kernels_ *kernels = st->kernels;
-    const float m = d->momentum, a = st->grad_scale;
-    float *u = ef->vector[1] ? cg_at_mut_(ef->vector[1], first) : NULL;
-    double energy;
-    switch (d->kind) {
-    case CG_EF_MOMENTUM:
-        cg_axpby_fading_(kernels, g, many, d->nesterov ? cg_times_(m, a) : a, m, u);
-        if (d->nesterov) cg_axpby_fading_(kernels, u, many, 1.0f, 1.0f, e);
-        energy = d->nesterov ? cg_ef_axpby_fading_(st, g, many, a, 1.0f, e)
-                             : cg_ef_axpby_fading_(st, u, many, 1.0f, 1.0f, e);
-        cg_ef_saturate_(st, u, many);
-        return energy;
-    case CG_EF_SIGNUM: return cg_ef_axpby_fading_(st, g, many, cg_times_(a, 1.0f - m), m, e);
-    case CG_EF_VARIANCE:
-        if (st->variance) cg_axpby_fading_(kernels, cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u);
-        cg_ef_saturate_(st, u, many);
-        return cg_ef_axpby_fading_(st, g, many, a, 1.0f, e);
-    case CG_EF_ONEBIT_ADAM:
-        cg_axpby_fading_(kernels, g, many, cg_times_(a, 1.0f - m), 1.0f, e);
-        energy = cg_axpy_faded_energy_y_(kernels, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
-        cg_ef_saturate_(st, e, many);
-        return st->may_overflow ? cg_energy_(kernels, e, many) : energy;
-    default: return cg_ef_axpby_fading_(st, g, many, a, cg_ef_decay_(d), e);
-    }
-}
 /* A function of its own, so that its buffer is on the stack only where values are clipped. */
 CG_NOINLINE_ double cg_ef_compensate_chunk_clipped_(
     const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     float buf[CG_CHUNK_];
-    return cg_ef_compensate_chunk_(st, first, many, cg_ef_clip_values_(st, g, many, buf), e);
+    return cg_ef_row_of_(&st->ef->desc)->compensate(st, first, many, cg_ef_clip_values_(st, g, many, buf), e);
 }
 /* make of kinds that work in place: out must be e itself from `first` on, and becomes p. Once per value and step. */
 static double cg_ef_compensate_in_place_(const void *user, size_t first, size_t many, float *out) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
+    const cg_ef_row_ *row = cg_ef_row_of_(&st->ef->desc);
     double energy = 0.0;
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(CG_CHUNK_, many - i);
         energy += st->clip_limit != 0.0f ? cg_ef_compensate_chunk_clipped_(st, first + i, some, g, cg_at_mut_(out, i))
-                                         : cg_ef_compensate_chunk_(st, first + i, some, g, cg_at_mut_(out, i));
+                                         : row->compensate(st, first + i, some, g, cg_at_mut_(out, i));
     }
     return energy;
 }
@@ -1153,46 +1125,36 @@ static void cg_ef_scale_vector_(cg_ef *ef, int which, float factor) {
 }
 /* The factor by which a contribution D enters the shift h and the received H. */
 static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_op *op) {
-    if (d->kind != CG_EF_DIANA) return 1.0f;
+    if (!cg_ef_has_trait_(d, CG_EF_SHIFTS_BY_ALPHA_)) return 1.0f;
     return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(op, d->n)));
 }
-/* p_from_g and the other three; scale: the operator's 1 / (1 + w). Of kinds that work in place only e_from_g and
-   e_from_e mean something: e after a rollback (of MOMENTUM beside u, which is added to it). */
+/* p_from_g and the other three; scale: the operator's 1 / (1 + w). */
 static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
     const cg_ef_desc *d = &st->ef->desc;
-    const float decay = cg_ef_decay_(d), a = st->grad_scale;
-    const float e_rate = d->kind == CG_EF_LOCO ? 1.0f - decay : decay;
-    st->p_from_g = a;
+    const cg_ef_row_ *row = cg_ef_row_of_(d);
+    const float decay = cg_ef_decay_(d);
+    st->p_from_g = st->grad_scale;
     st->p_from_e = 1.0f;
-    st->e_from_g = cg_times_(e_rate, a);
+    st->e_from_g = cg_times_(row->sent(decay), st->grad_scale);
     st->e_from_e = 1.0f;
-    if (d->kind == CG_EF_CLASSIC) {
-        st->p_from_e = st->e_from_e = decay;
-        st->e_from_g = a;
-    }
-    if (d->kind == CG_EF_MOMENTUM) st->e_from_g = d->nesterov ? a : 0.0f;
-    if (d->kind == CG_EF_VARIANCE) st->e_from_g = a;
-    if (d->kind == CG_EF_SIGNUM || d->kind == CG_EF_ONEBIT_ADAM) st->e_from_g = cg_times_(a, 1.0f - d->momentum);
-    if (d->kind == CG_EF_SIGNUM) st->e_from_e = d->momentum;
-    if (d->kind == CG_EF_ECQ) {
-        st->p_from_e = d->alpha != 0.0f ? d->alpha : 0.2f;
-        st->e_from_g = a;
-        st->e_from_e = decay;
-    }
+    if (row->coefficients) row->coefficients(st, decay);
     /* h itself is not divided by 1 + w, the difference is */
-    if (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) {
-        st->p_from_g = cg_times_(a, scale);
+    if (row->traits & CG_EF_DIFFERENCE_) {
+        st->p_from_g = cg_times_(st->grad_scale, scale);
         st->p_from_e = -scale;
         st->e_from_g = 0.0f;
     }
 }
 /* The factor by which a contribution D is subtracted from e at commit; negative where it is added to a shift. */
 static float cg_ef_subtract_factor_(const cg_ef *ef) {
-    const cg_ef_desc *d = &ef->desc;
-    if (d->kind == CG_EF_SIGNUM) return 0.0f;
-    if (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) return -ef->received_by;
-    if (d->kind == CG_EF_LOCO) return cg_times_(1.0f - cg_ef_decay_(d), ef->scale);
-    return d->kind == CG_EF_SCALECOM ? cg_times_(cg_ef_decay_(d), ef->scale) : ef->scale;
+    const cg_ef_row_ *row = cg_ef_row_of_(&ef->desc);
+    return row->traits & CG_EF_DIFFERENCE_ ? -ef->received_by
+                                           : cg_times_(row->sent(cg_ef_decay_(&ef->desc)), ef->scale);
+}
+/* 1 / (1 + w) in what the velocity is stored with. */
+static double cg_ef_velocity_scale_(const cg_ef_desc *d, double scale) {
+    const int power = cg_ef_row_of_(d)->velocity_power;
+    return power == 2 ? scale * scale : power == 1 ? scale : 1.0;
 }
 /* The norm or the magnitude at which gradients are clipped; 0: they are not. */
 static double cg_ef_clip_at_(const cg_ef_desc *d) {
@@ -1232,15 +1194,15 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
         needs.warm_count > ef->warm_count)
         return CG_E_MEMORY; /* an operator of the policy's that init did not see */
     st->whole_vector = needs.whole_vector;
-    if (d->kind == CG_EF_VARIANCE) {
+    if (cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_)) {
         if (!st->side.aux && d->n) return CG_E_ARG;
         st->variance = st->side.aux;
         /* the caller gives the variance of this gradient, the operator sees that of p */
-        st->side.aux = st->op.select.id == CG_SELECT_VARIANCE ? ef->vector[1] : NULL;
+        st->side.aux = cg_op_traits_(&st->op) & CG_AUX_IS_VARIANCE_ ? ef->vector[1] : NULL;
         if (d->n &&
             cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
             return CG_E_NONFINITE;
-    } else if (st->op.select.id == CG_SELECT_BINS && !st->side.aux) st->side.aux = grad;
+    } else if (cg_op_traits_(&st->op) & CG_NEEDS_AUX_ && !st->side.aux) st->side.aux = grad;
     s = cg_extra_check_(&st->op, &st->side);
     if (s != CG_OK) return s;
     /* one pass for norm and finite check: squares of floats do not overflow a double */
@@ -1269,16 +1231,18 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     const cg_ef_desc *d = &ef->desc;
     const float scale = cg_ef_scale_(d, &st->op);
     if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) && scale != ef->scale) {
-        const double change = (double)scale / (double)ef->scale; /* a state that was loaded may say anything above 0 */
-        cg_ef_scale_vector_(ef, 0, cg_saturate64_(change));
-        if (d->kind == CG_EF_MOMENTUM) cg_ef_scale_vector_(ef, 1, cg_saturate64_(change));
-        if (d->kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_saturate64_(change * change));
+        /* a state that was loaded may say anything above 0 */
+        cg_ef_scale_vector_(ef, 0, cg_saturate64_((double)scale / (double)ef->scale));
+        if (cg_ef_row_of_(d)->velocity_power)
+            cg_ef_scale_vector_(ef, 1,
+                cg_saturate64_(
+                    cg_ef_velocity_scale_(d, (double)scale) / cg_ef_velocity_scale_(d, (double)ef->scale)));
     }
     ef->scale = scale;
     ef->received_by = cg_ef_shift_rate_(d, &st->op);
     if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) st->grad_scale = cg_times_(st->grad_scale, scale);
     ef->given_by = st->grad_scale;
-    if (d->kind == CG_EF_EF21 && d->momentum != 0.0f) {
+    if (cg_ef_has_trait_(d, CG_EF_AVERAGES_GRADIENTS_) && ef->vector[1]) {
         cg_ef_pass_(cg_ef_grad_running_mean_, st, ef->vector[1], d->n);
         st->g = ef->vector[1];
         st->grad_scale = 1.0f;
@@ -1298,10 +1262,11 @@ static void cg_ef_record_energy_(cg_ef *ef, double energy) {
 /* After a top-k of p whose k-th magnitude was `threshold`: ef->hint becomes a magnitude that about 5/4 k values should
    reach in the next step, so that one filter pass finds them all. Other operators leave the hint as it is. */
 static void cg_ef_update_hint_(cg_ef *ef, const cg_op *op, const cg_producer_ *fill, float threshold) {
-    const size_t k = (size_t)cg_shape_of_(op, ef->desc.n).max_selected;
+    const cg_plan_ plan = cg_plan_of_(op, ef->desc.n);
+    const size_t k = (size_t)plan.max_selected;
     const float last_hint = cg_as_float_(fill->threshold_hint);
     float next_hint = cg_times_(threshold, 0.97f);
-    if (op->select.id != CG_SELECT_TOPK || op->sample.id || op->transform.id) return;
+    if (!(plan.traits & CG_TAKES_PRODUCER_) || op->sample.id || op->transform.id) return;
     /* magnitudes between hint and threshold are taken to lie evenly */
     if (fill->threshold_hint && fill->reached_hint > k && last_hint < threshold)
         next_hint = cg_plus_(threshold,
@@ -1349,7 +1314,7 @@ static cg_status cg_ef_step_why_(cg_ef *ef, cg_status s, const cg_extra *side, c
         return cg_ef_fail_(
             ef, s, "a variance in side->aux is NaN, Inf or above 1e37", 0, cg_first_nonfinite_(aux, d->n));
     }
-    if (s == CG_E_ARG && d->kind == CG_EF_VARIANCE && !aux)
+    if (s == CG_E_ARG && cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_) && !aux)
         return cg_ef_fail_(ef, s, "VARIANCE needs the variances of this step in side->aux", 0, CG_NO_INDEX);
     if (s == CG_E_ARG && cg_ef_op_why_(ef, op, d->n)) return s;
     if (s == CG_E_UNSUPPORTED)
@@ -1482,8 +1447,8 @@ static double cg_ef_subtract_mean_(const void *user, size_t first, size_t many, 
 /* Ends a step with D = 0. The residual keeps p; only what the kind would add a second time in the next step is taken
    back: the momentum M of ONEBIT_ADAM. The variance decays as in a step. */
 static void cg_ef_rollback_now_(cg_ef *ef) {
-    if (ef->desc.kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(&ef->desc));
-    if (ef->desc.kind == CG_EF_ONEBIT_ADAM) {
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_TAKES_VARIANCE_)) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(&ef->desc));
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_ADDS_RECEIVED_)) {
         cg_ef_factor_ctx_ b;
         b.kernels = cg_kernels_now_();
         b.ef = ef;
@@ -1513,8 +1478,8 @@ static cg_status cg_ef_pack_(
     const int whole = fill->lazy && st->whole_vector;
     if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, cg_ef_pass_vector_(ef), d->n);
     /* LAQ's grid is symmetric: its one bucket gets the scales +-max|p| */
-    if (d->kind == CG_EF_LAQ && st->op.quantize.id == CG_QUANTIZE_MINMAX && !st->op.select.id && !st->op.sample.id &&
-        !st->op.transform.id && st->op.quantize.size >= d->n) {
+    if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && cg_op_traits_(&st->op) & CG_SCALES_ARE_ENDS_ &&
+        !st->op.select.id && !st->op.sample.id && !st->op.transform.id && st->op.quantize.size >= d->n) {
         st->laq_range[1] = cg_ef_compensated_absmax_(st, d->n);
         st->laq_range[0] = -st->laq_range[1];
         st->side.scale = st->laq_range;
@@ -1557,9 +1522,9 @@ static cg_status cg_ef_compress_(
         return cg_ef_fail_(ef, CG_E_CAPACITY, "packet is too small: cg_ef_bound gives its bytes",
             enough > bound ? enough : bound, CG_NO_INDEX);
     }
-    if (st.op.sample.id == CG_SAMPLE_PERMK && tag->rank >= st.op.sample.size)
+    if (cg_op_traits_(&st.op) & CG_IS_PER_RANK_ && tag->rank >= st.op.sample.size)
         return cg_ef_fail_(ef, CG_E_ARG, "tag.rank is not below the workers of permk", 0, CG_NO_INDEX);
-    if (st.op.select.id == CG_SELECT_GIVEN) s = cg_support_check_(&st.side, ef->desc.n);
+    if (cg_op_traits_(&st.op) & CG_NEEDS_SUPPORT_) s = cg_support_check_(&st.side, ef->desc.n);
     if (s != CG_OK)
         return cg_ef_fail_(
             ef, s, "side->support is missing, damaged, of another n, or has no indices of its own", 0, CG_NO_INDEX);
@@ -1569,7 +1534,8 @@ static cg_status cg_ef_compress_(
     s = cg_ef_pack_(ef, &st, &fill, tag, packet, cap, len);
     if (s == CG_OK && !fill.lazy) cg_ef_update_hint_(ef, &st.op, &fill, cg_packet_threshold_(packet));
     if (s == CG_OK) cg_ef_record_energy_(ef, fill.energy);
-    if (s == CG_OK && ef->desc.kind == CG_EF_LAQ && !cg_ef_laq_should_send_(ef, &st, fill.energy, packet, *len)) {
+    if (s == CG_OK && cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_) &&
+        !cg_ef_laq_should_send_(ef, &st, fill.energy, packet, *len)) {
         ef->stats.silent = 1;
         *len = cg_empty_packet_put_(tag, ef->desc.n, (uint8_t *)packet);
     }
@@ -1622,7 +1588,7 @@ typedef struct cg_ef_commit_ctx_ {
 static double cg_ef_subtract_dense_(const void *user, size_t first, size_t many, const float *v) {
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
     const size_t start = c->packet_start + first;
-    if (c->ef->desc.kind == CG_EF_VARIANCE) memset(cg_at_mut_(c->ef->vector[1], start), 0, 4 * many);
+    if (cg_ef_has_trait_(&c->ef->desc, CG_EF_TAKES_VARIANCE_)) memset(cg_at_mut_(c->ef->vector[1], start), 0, 4 * many);
     if (c->ef->bytes) cg_residual8_axpby_(c->ef, start, many, -c->subtract_factor, v, 1.0f);
     else {
         float *e = cg_at_mut_(c->ef->vector[0], start);
@@ -1634,7 +1600,7 @@ static double cg_ef_subtract_dense_(const void *user, size_t first, size_t many,
 }
 static double cg_ef_subtract_sparse_(const void *user, const uint64_t *index, size_t many, const float *v) {
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
-    const int clears_velocity = c->ef->desc.kind == CG_EF_MOMENTUM || c->ef->desc.kind == CG_EF_VARIANCE;
+    const int clears_velocity = cg_ef_has_trait_(&c->ef->desc, CG_EF_MASKS_VELOCITY_);
     float *e = c->ef->vector[0], *velocity = clears_velocity ? c->ef->vector[1] : NULL;
     for (size_t i = 0; e && i < many; i++) CG_PREFETCH_(cg_at_(e, c->packet_start + (size_t)index[i]));
     for (size_t i = 0; velocity && i < many; i++) CG_PREFETCH_(cg_at_(velocity, c->packet_start + (size_t)index[i]));
@@ -1722,7 +1688,7 @@ static cg_status cg_ef_commit_now_(
     }
     if (!verified) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, NULL);
     if (s != CG_OK) return s;
-    if (d->kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(d));
+    if (cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_)) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(d));
     if (c.subtract_factor == 0.0f) { /* nothing to subtract, only |D|^2 to measure */
         sink.take_dense = cg_ef_energy_dense_;
         sink.take_sparse = cg_ef_energy_sparse_;
@@ -1739,7 +1705,7 @@ static cg_status cg_ef_commit_now_(
     ef->stats.sent = sink.energy;
     ef->stats.gain = ef->stats.put > 0.0 ? (float)(sink.energy / ef->stats.put) : 0.0f;
     ef->reach += cg_sqrt_(sink.energy);
-    if (d->kind == CG_EF_LAQ) {
+    if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_)) {
         ef->silent = ef->stats.silent ? ef->silent + 1 : 0;
         if (!ef->stats.silent) ef->error_sent = ef->error;
     }
@@ -1810,19 +1776,18 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     cg_exchange_desc step_desc = *desc;
     step_desc.op = cg_ef_op_(&ef->desc, &desc->tag);
     step_desc.into = NULL;
-    step_desc.warm = step_desc.op.transform.id == CG_TRANSFORM_LOWRANK ? ef->warm : NULL;
+    step_desc.warm = cg_op_traits_(&step_desc.op) & CG_IS_LINEAR_MATRIX_ ? ef->warm : NULL;
     step_desc.carry = ef->carry;
     step_desc.common ^= ef->mark; /* ranks that have received something else are told so */
     /* a dense step of VARIANCE has no use for aux */
-    if (step_desc.side && step_desc.side->aux && step_desc.op.select.id != CG_SELECT_BINS &&
-        step_desc.op.select.id != CG_SELECT_VARIANCE)
-        step_desc.side = NULL;
+    if (step_desc.side && step_desc.side->aux && !(cg_op_traits_(&step_desc.op) & CG_NEEDS_AUX_)) step_desc.side = NULL;
     if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_)) step_desc.flags |= CG_CONFIRM;
-    if (ef->desc.kind == CG_EF_LAQ) step_desc.flags |= CG_MAY_ABSTAIN;
-    if (ef->desc.kind == CG_EF_LAQ && step_desc.route == CG_ROUTE_AUTO) step_desc.route = CG_ROUTE_ALLGATHER;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_)) {
+        step_desc.flags |= CG_MAY_ABSTAIN;
+        if (!step_desc.route) step_desc.route = CG_ROUTE_ALLGATHER;
+    }
     /* routes that need indices refuse a dense step */
-    if (cg_same_op_(&step_desc.op, &dense) &&
-        (step_desc.route == CG_ROUTE_MERGE || step_desc.route == CG_ROUTE_SHARED || step_desc.route == CG_ROUTE_REGION))
+    if (cg_same_op_(&step_desc.op, &dense) && cg_route_row_of_(step_desc.route)->traits & CG_ROUTE_NEEDS_INDICES_)
         step_desc.route = CG_ROUTE_AUTO;
     return step_desc;
 }
@@ -1840,7 +1805,7 @@ static uint64_t cg_ef_buffer_bytes_of_(
     memset(r, 0, sizeof *r);
     r->exchange_bytes = cg_exchange_memory(&step_desc, transport, ef->desc.n);
     if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), align) & ~align;
-    if (ef->desc.kind == CG_EF_LAQ)
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_))
         r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound(&step_desc.op, ef->desc.n), CG_HEADER_BYTES), align) &
             ~align;
     if (!r->exchange_bytes) return 0; /* a small layer needs the other two all the same */
@@ -1897,7 +1862,7 @@ static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc
         return cg_ef_fail_(ef, CG_E_MEMORY, "cg_ef_desc.carry is too small: cg_exchange_carry gives its floats",
             cg_mul_sat_(4, carry), CG_NO_INDEX);
     if (!cg_rate_ok_(desc)) return cg_ef_fail_(ef, CG_E_ARG, "rate must be finite", 0, CG_NO_INDEX);
-    if (ctx->step.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= ctx->step.op.sample.size)
+    if (cg_op_traits_(&ctx->step.op) & CG_IS_PER_RANK_ && (uint32_t)transport->rank >= ctx->step.op.sample.size)
         return cg_ef_fail_(ef, CG_E_ARG, "there are more ranks than workers of permk", 0, CG_NO_INDEX);
     return cg_ef_done_(ef);
 }
@@ -1922,7 +1887,7 @@ static cg_status cg_ef_exchange_begin_(cg_ef *ef, const cg_exchange_desc *desc, 
         return CG_OK;
     }
     ctx->p = n ? (float *)(void *)buffer : grad;
-    if (ef->desc.kind == CG_EF_LAQ) {
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_)) {
         cg_tag tag = desc->tag;
         tag.rank = (uint32_t)transport->rank;
         s = cg_ef_laq_decide_(
@@ -1991,7 +1956,7 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     s = cg_exchange_in_state_(x, &r.desc, transport, r.p, r.fill.make ? &r.fill : NULL, n, at + CG_STATE_ROOM_,
         (size_t)(r.buffers.exchange_bytes - CG_STATE_ROOM_), s, report);
     if (r.fill.started) cg_ef_record_energy_(ef, r.fill.energy);
-    if (s == CG_OK && x->plan.route == CG_ROUTE_SCATTER) ef->carry_first = cg_stripe_start_(x, transport->rank);
+    if (s == CG_OK) cg_carry_first_(x->plan.route, transport, n, &ef->carry_first);
     if (s == CG_OK && r.fill.started && x->plan.stripes == 1 && cg_is_compressed_first_(x))
         cg_ef_update_hint_(ef, &r.step.op, &r.fill, cg_packet_threshold_(x->own.packets));
     return cg_ef_exchange_finish_(ef, &r, s, report, grad);
@@ -2098,8 +2063,8 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     bytes_left = bytes - (size_t)(buffer - (uint8_t *)mem);
     s = cg_exchange_layers(layers, count, small, t, buffer, bytes_left, report);
     for (size_t i = 0; i < count; i++) {
-        if (efs[i]->carry && layers[i].status == CG_OK && layers[i].report.route == CG_ROUTE_SCATTER)
-            efs[i]->carry_first = cg_stripe_offset_(layers[i].n, (size_t)t->size, (size_t)t->rank);
+        if (efs[i]->carry && layers[i].status == CG_OK)
+            cg_carry_first_(layers[i].report.route, t, layers[i].n, &efs[i]->carry_first);
         layers[i].x = ctxs[i].grad;
         layers[i].desc = ctxs[i].caller_desc;
         if (failed == CG_OK && efs[i]->stats.kept)
@@ -2174,7 +2139,9 @@ static cg_exchange_desc cg_ef_agree_desc_(const cg_ef *ef, const cg_exchange_des
     d.tag = desc->tag;
     d.weight = desc->weight;
     /* an H that is a sum of h stays one; a mean of M is taken in any case */
-    if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) && desc->fold == CG_FOLD_SUM) d.fold = CG_FOLD_SUM;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) &&
+        (cg_fold_row_of_(desc->fold)->traits & (CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_)) == CG_FOLD_IS_LINEAR_)
+        d.fold = CG_FOLD_SUM;
     d.common = desc->common ^ CG_EF_MAGIC_;
     d.into = ef->vector[2];
     d.flags = CG_CONFIRM;
@@ -2227,7 +2194,7 @@ CG_API_ cg_status cg_ef_agree(cg_ef *ef, const cg_exchange_desc *desc, const cg_
 /* src/ef/withdraw.h */
 /* withdraw: takes the gradient of a step that failed out of the state again
 
-   Offers   the public cg_ef_withdraw and cg_ef_withdraw_with
+   Offers   cg_ef_solve_; the public cg_ef_withdraw and cg_ef_withdraw_with
    Needs    step, rollback, report
    Touches  residual and velocity, the counter of steps, the stats, the report
    After a rollback e and u are sums of the gradient and of what was there before, with the coefficients of the step.
@@ -2250,21 +2217,6 @@ static double cg_ef_subtract_velocity_(const void *user, size_t first, size_t ma
     cg_ef_saturate_(st, e, many);
     return 0.0;
 }
-/* The velocity of the kind, or the variances, before the step. */
-static void cg_ef_withdraw_velocity_(cg_ef *ef, cg_ef_step_ *st) {
-    const cg_ef_desc *d = &ef->desc;
-    const float m = d->momentum, a = st->grad_scale, decay = cg_ef_decay_(d);
-    if (d->kind == CG_EF_MOMENTUM) cg_ef_solve_(ef, st, 1, d->nesterov ? cg_times_(m, a) : a, m);
-    /* a running mean that began with this gradient begins with the next one */
-    if (d->kind == CG_EF_EF21) cg_ef_solve_(ef, st, 1, cg_times_(a, 1.0f - m), ef->steps == 1 ? 0.0f : m);
-    if (d->kind == CG_EF_VARIANCE) {
-        st->g = st->variance;
-        st->clip_limit = 0.0f;
-        cg_ef_solve_(ef, st, 1, cg_times_(decay, cg_times_(a, a)), decay);
-        for (size_t i = 0; i < d->n; i++) /* by rounding */
-            if (ef->vector[1][i] < 0.0f) ef->vector[1][i] = 0.0f;
-    }
-}
 /* The bound of all magnitudes: reach is that of the step, and u may have been larger before it. */
 static void cg_ef_rebound_(cg_ef *ef, const cg_ef_step_ *st) {
     double bound = 0.0;
@@ -2275,7 +2227,7 @@ static void cg_ef_rebound_(cg_ef *ef, const cg_ef_step_ *st) {
 }
 /* Can the last step be withdrawn, and by this? *st becomes what later functions need of it. */
 static cg_status cg_ef_withdraw_check_(cg_ef *ef, const cg_extra *side, const float *grad, cg_ef_step_ *st) {
-    const int needs_aux = ef->desc.kind == CG_EF_VARIANCE;
+    const int needs_aux = cg_ef_has_trait_(&ef->desc, CG_EF_TAKES_VARIANCE_);
     if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, CG_E_STATE, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
     if (!ef->may_withdraw)
         return cg_ef_fail_(ef, CG_E_STATE,
@@ -2312,10 +2264,10 @@ static cg_status cg_ef_withdraw_(cg_ef *ef, const cg_extra *side, const float *g
     cg_ef_set_coefficients_(&st, ef->scale);
     /* a residual that the end of the step has forgotten has nothing of the gradient, nor has h ever */
     if (!(d->reset && ef->steps % d->reset == 0) && !cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) {
-        if (d->kind == CG_EF_MOMENTUM) cg_ef_pass_(cg_ef_subtract_velocity_, &st, ef->vector[0], d->n);
+        if (cg_ef_has_trait_(d, CG_EF_ADDS_VELOCITY_)) cg_ef_pass_(cg_ef_subtract_velocity_, &st, ef->vector[0], d->n);
         cg_ef_solve_(ef, &st, 0, st.e_from_g, st.e_from_e);
     }
-    if (ef->vector[1]) cg_ef_withdraw_velocity_(ef, &st);
+    if (ef->vector[1]) cg_ef_row_of_(d)->withdraw_velocity(ef, &st);
     ef->steps--;
     cg_ef_rebound_(ef, &st);
     ef->stats.kept = 0;
@@ -2333,6 +2285,134 @@ CG_API_ cg_status cg_ef_withdraw_with(cg_ef *ef, const cg_extra *side, const flo
 }
 CG_API_ cg_status cg_ef_withdraw(cg_ef *ef, const float *grad) { return cg_ef_withdraw_with(ef, NULL, grad); }
 
+/* src/ef/rows.h */
+/* rows: the kinds of error feedback: what each computes, and the table of them
+
+   Offers   cg_ef_row_at_
+   Needs    kinds (what a row holds), step, withdraw (cg_ef_solve_)
+   Touches  chunks of the vectors of a state, in the functions that rows name
+   A row stands at the place of its id. A new kind is a row here with its functions, beside its id. */
+
+/* What is taken out of the residual for a contribution. */
+static float cg_ef_sent_all_(float decay) {
+    (void)decay;
+    return 1.0f;
+}
+static float cg_ef_sent_none_(float decay) {
+    (void)decay;
+    return 0.0f;
+}
+static float cg_ef_sent_decay_(float decay) { return decay; }
+static float cg_ef_sent_rest_(float decay) { return 1.0f - decay; }
+
+static void cg_ef_coefficients_classic_(cg_ef_step_ *st, float decay) { st->p_from_e = st->e_from_e = decay; }
+static void cg_ef_coefficients_ecq_(cg_ef_step_ *st, float decay) {
+    const float alpha = st->ef->desc.alpha;
+    st->p_from_e = alpha != 0.0f ? alpha : 0.2f;
+    st->e_from_e = decay;
+}
+static void cg_ef_coefficients_momentum_(cg_ef_step_ *st, float decay) {
+    (void)decay;
+    st->e_from_g = st->ef->desc.nesterov ? st->grad_scale : 0.0f;
+}
+static void cg_ef_coefficients_onebit_adam_(cg_ef_step_ *st, float decay) {
+    (void)decay;
+    st->e_from_g = cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum);
+}
+static void cg_ef_coefficients_signum_(cg_ef_step_ *st, float decay) {
+    cg_ef_coefficients_onebit_adam_(st, decay);
+    st->e_from_e = st->ef->desc.momentum;
+}
+
+static double cg_ef_compensate_classic_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+    (void)first;
+    return cg_ef_axpby_fading_(st, g, many, st->grad_scale, cg_ef_decay_(&st->ef->desc), e);
+}
+static double cg_ef_compensate_momentum_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+    const cg_ef_desc *d = &st->ef->desc;
+    const float m = d->momentum, a = st->grad_scale;
+    float *u = cg_at_mut_(st->ef->vector[1], first);
+    double energy;
+    cg_axpby_fading_(st->kernels, g, many, d->nesterov ? cg_times_(m, a) : a, m, u);
+    if (d->nesterov) cg_axpby_fading_(st->kernels, u, many, 1.0f, 1.0f, e);
+    energy = d->nesterov ? cg_ef_axpby_fading_(st, g, many, a, 1.0f, e)
+                         : cg_ef_axpby_fading_(st, u, many, 1.0f, 1.0f, e);
+    cg_ef_saturate_(st, u, many);
+    return energy;
+}
+static double cg_ef_compensate_signum_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+    const float m = st->ef->desc.momentum;
+    (void)first;
+    return cg_ef_axpby_fading_(st, g, many, cg_times_(st->grad_scale, 1.0f - m), m, e);
+}
+static double cg_ef_compensate_variance_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+    const float a = st->grad_scale;
+    float *v = cg_at_mut_(st->ef->vector[1], first);
+    if (st->variance) cg_axpby_fading_(st->kernels, cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, v);
+    cg_ef_saturate_(st, v, many);
+    return cg_ef_axpby_fading_(st, g, many, a, 1.0f, e);
+}
+static double cg_ef_compensate_onebit_adam_(
+    const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+    const cg_ef *ef = st->ef;
+    const float m = ef->desc.momentum;
+    double energy;
+    cg_axpby_fading_(st->kernels, g, many, cg_times_(st->grad_scale, 1.0f - m), 1.0f, e);
+    energy = cg_axpy_faded_energy_y_(st->kernels, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
+    cg_ef_saturate_(st, e, many);
+    return st->may_overflow ? cg_energy_(st->kernels, e, many) : energy;
+}
+
+static void cg_ef_withdraw_momentum_(cg_ef *ef, cg_ef_step_ *st) {
+    const float m = ef->desc.momentum, a = st->grad_scale;
+    cg_ef_solve_(ef, st, 1, ef->desc.nesterov ? cg_times_(m, a) : a, m);
+}
+/* A running mean that began with this gradient begins with the next one. */
+static void cg_ef_withdraw_running_mean_(cg_ef *ef, cg_ef_step_ *st) {
+    const float m = ef->desc.momentum;
+    cg_ef_solve_(ef, st, 1, cg_times_(st->grad_scale, 1.0f - m), ef->steps == 1 ? 0.0f : m);
+}
+static void cg_ef_withdraw_variance_(cg_ef *ef, cg_ef_step_ *st) {
+    const float a = st->grad_scale, decay = cg_ef_decay_(&ef->desc);
+    st->g = st->variance;
+    st->clip_limit = 0.0f;
+    cg_ef_solve_(ef, st, 1, cg_times_(decay, cg_times_(a, a)), decay);
+    for (size_t i = 0; i < ef->desc.n; i++) /* by rounding */
+        if (ef->vector[1][i] < 0.0f) ef->vector[1][i] = 0.0f;
+}
+
+/* kind, traits, decay, velocity_power, sent, coefficients, compensate, withdraw_velocity */
+static const cg_ef_row_ cg_ef_rows_[] = {
+    { CG_EF_CLASSIC, CG_EF_IN_PLACE_ | CG_EF_ALLOWS_8BIT_, 1.0f, 0, cg_ef_sent_all_, cg_ef_coefficients_classic_,
+        cg_ef_compensate_classic_, NULL },
+    { CG_EF_LOCO, CG_EF_ALLOWS_8BIT_, 0.8f, 0, cg_ef_sent_rest_, NULL, NULL, NULL },
+    { CG_EF_SCALECOM, CG_EF_ALLOWS_8BIT_, 0.1f, 0, cg_ef_sent_decay_, NULL, NULL, NULL },
+    { CG_EF_ECQ, CG_EF_ALLOWS_8BIT_, 0.9f, 0, cg_ef_sent_all_, cg_ef_coefficients_ecq_, NULL, NULL },
+    { CG_EF_MOMENTUM,
+        CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_TAKES_NESTEROV_ | CG_EF_ADDS_VELOCITY_ |
+            CG_EF_MASKS_VELOCITY_,
+        1.0f, 1, cg_ef_sent_all_, cg_ef_coefficients_momentum_, cg_ef_compensate_momentum_, cg_ef_withdraw_momentum_ },
+    { CG_EF_SIGNUM, CG_EF_IN_PLACE_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_, 1.0f, 0,
+        cg_ef_sent_none_, cg_ef_coefficients_signum_, cg_ef_compensate_signum_, NULL },
+    { CG_EF_VARIANCE, CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_MASKS_VELOCITY_ | CG_EF_TAKES_VARIANCE_, 0.999f, 2,
+        cg_ef_sent_all_, NULL, cg_ef_compensate_variance_, cg_ef_withdraw_variance_ },
+    { CG_EF_EF21,
+        CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ |
+            CG_EF_AVERAGES_GRADIENTS_,
+        1.0f, 0, cg_ef_sent_all_, NULL, NULL, cg_ef_withdraw_running_mean_ },
+    { CG_EF_DIANA,
+        CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_OP_AS_IS_ |
+            CG_EF_SHIFTS_BY_ALPHA_,
+        1.0f, 0, cg_ef_sent_all_, NULL, NULL, NULL },
+    { CG_EF_LAQ, CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_MAY_BE_SILENT_, 1.0f, 0,
+        cg_ef_sent_all_, NULL, NULL, NULL },
+    { CG_EF_ONEBIT_ADAM, CG_EF_IN_PLACE_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_ADDS_RECEIVED_, 1.0f,
+        0, cg_ef_sent_all_, cg_ef_coefficients_onebit_adam_, cg_ef_compensate_onebit_adam_, NULL },
+};
+static const cg_ef_row_ *cg_ef_row_at_(uint32_t kind) {
+    return kind < sizeof cg_ef_rows_ / sizeof cg_ef_rows_[0] ? &cg_ef_rows_[kind] : NULL;
+}
+
 /* src/ef/adjust.h */
 /* adjust: what may be changed between two steps, and the update of 1-bit Adam
 
@@ -2344,7 +2424,7 @@ CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
     cg_fenv_ env;
     if (!ef || !cg_is_finite_(factor)) return CG_E_ARG;
     if (cg_ef_is_unready_(ef)) return CG_E_STATE;
-    if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) || ef->desc.kind == CG_EF_SIGNUM) return CG_E_UNSUPPORTED;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_HAS_NO_RESIDUAL_)) return CG_E_UNSUPPORTED;
     env = cg_fenv_enter_();
     cg_ef_scale_vector_(ef, 0, factor);
     for (size_t i = 0; ef->carry && i < ef->desc.carry; i++) {
@@ -2600,7 +2680,7 @@ static double cg_ef_blob_value_(const cg_ef *ef, const uint8_t *p, int which, si
     const size_t n = ef->desc.n, padded_bytes = ef->bytes ? cg_size_or_zero_(cg_residual8_saved_bytes_(n)) : 0;
     double scale =
         which == 2 || cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) ? 1.0 : (double)cg_as_float_(cg_get32_(p + 192));
-    if (which == 1 && ef->desc.kind == CG_EF_VARIANCE) scale *= scale;
+    if (which == 1) scale = cg_ef_velocity_scale_(&ef->desc, scale);
     p += CG_EF_HEADER_BYTES_;
     if (which == 0 && ef->bytes) {
         const float bucket_scale = cg_residual8_scale_get_(p + n + 2 * (i / CG_EF_BUCKET_));

@@ -428,7 +428,9 @@ struct cg_exchange_state {
         int exact;              /* sums of packets are packets (cg_reduce) and lose nothing */
         int op_len_fixed;       /* the length of a packet of desc.op follows from n, and is cg_bound_with */
         int reduced_len_fixed;  /* the same of a reduced packet */
-        int is_matrix;          /* desc.op is of matrices */
+        uint32_t traits;        /* of desc.op */
+        uint32_t back_traits;   /* of back */
+        size_t left_floats;     /* matrices: values of the left factor */
         int has_pairs;          /* desc.op has packets of (index, f32 value) pairs, without a code */
         uint64_t transformed_n; /* values of grad behind the sample and the transform of desc.op, at most */
         size_t packet_room;     /* bytes of the packet of any stripe, at most */
@@ -602,11 +604,10 @@ struct cg_exchange_state {
 /* src/exchange/ranks.h */
 /* ranks: ranks, stripes, tags and weights of one exchange
 
-   Offers   cg_ex_ (the state), cg_ex_fail_, cg_ex_fail_here_, cg_stripe_*, cg_weight_of_, cg_alpha_, cg_model_step_
+   Offers   cg_ex_ (the state), cg_ex_fail_, cg_ex_fail_here_, cg_stripe_*, cg_weight_of_, cg_model_step_
    Needs    base, kernels (cg_axpby_)
    Touches  ex->status and the blame in ex->report; desc.model in the steps
-   Other headers may use: CG_SECOND_ROUND_, CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_,
-   cg_stripe_offset_, cg_stripe_start_
+   Other headers may use: CG_SECOND_ROUND_, CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_
    A stripe is the part of the gradient that has a packet of its own: one for every rank on the routes ring and scatter,
    the whole vector otherwise. */
 
@@ -667,11 +668,6 @@ static cg_tag cg_stripe_tag_(const cg_ex_ *ex, int stripe, int leg) {
 /* From the opening records, which must be here. */
 static float cg_weight_of_(const cg_ex_ *ex, size_t rank) {
     return cg_as_float_(cg_get32_(ex->opening.records + rank * CG_RECORD_BYTES_ + 40));
-}
-/* The factor of a rank's values in the result: its weight, or its share of all weights. */
-static float cg_alpha_(const cg_ex_ *ex, size_t rank) {
-    const float w = cg_weight_of_(ex, rank);
-    return ex->desc.fold == CG_FOLD_SUM ? w : (float)((double)w / ex->opening.weight_sum);
 }
 
 static int cg_rate_ok_(const cg_exchange_desc *d) { return !d->model || cg_is_finite_(d->rate); }
@@ -1034,182 +1030,188 @@ static int cg_collective_next_(cg_ex_ *ex, cg_io *io) {
 /* src/exchange/routes.h */
 /* routes: which operator may take which route, and what follows from the choice
 
-   Offers   cg_ex_resolve_, predicates on operators and routes (cg_is_f32_, cg_has_back_, cg_carry_floats_,
-            cg_records_need_verdict_ ...)
-   Needs    ranks, traits
+   Offers   cg_ex_resolve_, traits of routes and folds, predicates on operators and routes (cg_has_back_,
+            cg_carry_floats_, cg_records_need_verdict_ ...)
+   Needs    ranks, core's resolve; the tables themselves are in exchange/rows.h, behind the functions that they name
    Touches  ex->plan; ex->status where a description is refused
-   Other headers may use: cg_is_compressed_first_, cg_op_refusal_
+   Other headers may use: cg_carry_first_, cg_fold_row_of_, cg_is_compressed_first_, cg_op_refusal_,
+   cg_route_row_of_
    Everything here follows from desc, transport and n before any message, so that ranks with the same description come
    to the same plan; the opening compares what matters of it. */
 
-/* Is D(C(x)) x in expectation, so that a sum may be encoded by it without a carry? */
-static int cg_is_unbiased_(const cg_op *op) {
-    const cg_stage *q = &op->quantize;
-    if (op->sample.flags & CG_FLAG_UNSCALED) return 0;
-    if (op->transform.id == CG_TRANSFORM_LOWRANK) return 0;
-    if (op->select.id && op->select.id != CG_SELECT_WANGNI && op->select.id != CG_SELECT_WANGNIVAR &&
-        op->select.id != CG_SELECT_BLOCKS)
-        return 0;
-    switch (q->id) {
-    case 0: return 1;
-    case CG_QUANTIZE_MINMAX:
-    case CG_QUANTIZE_ABSMAX:
-    case CG_QUANTIZE_LEVELS:
-    case CG_QUANTIZE_DITHER:
-    case CG_QUANTIZE_NATURAL: return !(q->flags & CG_FLAG_NEAREST);
-    case CG_QUANTIZE_TERNGRAD: return !q->flags;
-    case CG_QUANTIZE_LLOYD: return op->transform.arg >= 2; /* nearly, after two rounds of rotation */
-    default: return 0;
-    }
+/* What routes are like. Where code depends on the route it asks for a trait, so that a new route is a row in
+   exchange/rows.h, and a room with what the row names. */
+enum {
+    CG_ROUTE_SENDS_ = 1 << 0,            /* needs sendrecv */
+    CG_ROUTE_STRIPES_ = 1 << 1,          /* every rank has a stripe of the vector, and each has a packet of its own */
+    CG_ROUTE_ADDS_ON_THE_WAY_ = 1 << 2,  /* packets are cut, or added before all have met */
+    CG_ROUTE_HOPS_ = 1 << 3,             /* a partial sum goes from rank to rank, and is encoded by each unless exact */
+    CG_ROUTE_HAS_OWNER_ = 1 << 4,        /* an owner adds packets and sends the sum back, by desc.back if it is given */
+    CG_ROUTE_PACKETS_MEET_ = 1 << 5,     /* all packets of a stripe meet on one rank, which can fold them as packets */
+    CG_ROUTE_MEETS_EVERYWHERE_ = 1 << 6, /* ... on every rank: a rank may abstain, contributors can be counted */
+    CG_ROUTE_ALLREDUCES_ = 1 << 7,       /* f32 values are summed by an allreduce */
+    CG_ROUTE_NEEDS_INDICES_ = 1 << 8,    /* takes nothing but selections */
+    CG_ROUTE_HAS_LEADER_ = 1 << 9,       /* messages depend on who leads */
+    CG_ROUTE_LEADS_IN_TURN_ = 1 << 10,   /* with desc.leader 0 another rank leads in every step */
+    CG_ROUTE_READS_LENGTHS_ = 1 << 11,   /* packets that have no fixed length have that of the opening records */
+    CG_ROUTE_TELLS_LENGTHS_ = 1 << 12,   /* ... have that of a table from every rank */
+    CG_ROUTE_TELLS_COUNTS_ = 1 << 13,    /* every rank sends a table in any case */
+    CG_ROUTE_HAS_NO_WEIGHTS_ = 1 << 14,  /* desc.weight must be 0 */
+    CG_ROUTE_COMPRESSES_LATER_ = 1 << 15 /* the coroutine compresses, not cg_exchange_start */
+};
+struct cg_arena_;
+/* A route: which operators it takes, what of mem it needs, the coroutine that moves its messages and makes sure that
+   all is there and right, and what it writes then, which cannot fail. The coroutine returns CG_OK when its last message
+   is moved, with this rank's outcome in ex->status; any other status: all ranks have stopped. */
+typedef struct cg_route_row_ {
+    uint32_t id, traits;
+    int (*accepts)(const cg_ex_ *ex); /* desc.op, whose traits are in plan */
+    const char *refusal;              /* what a report says if it does not; NULL if it always does */
+    void (*plan)(cg_ex_ *ex, struct cg_arena_ *arena, uint64_t *scratch); /* see cg_mem_plan_ */
+    cg_status (*move)(cg_ex_ *ex);
+    cg_status (*write)(cg_ex_ *ex);
+} cg_route_row_;
+/* What folds are like. */
+enum {
+    CG_FOLD_IS_LINEAR_ = 1 << 0,   /* a sum with factors: packets may be added in any order and place */
+    CG_FOLD_DIVIDES_ = 1 << 1,     /* by the sum of weights */
+    CG_FOLD_NEEDS_SIGNS_ = 1 << 2, /* the values are +-1, and so is the result */
+    CG_FOLD_NEEDS_PLACES_ = 1 << 3 /* the result depends on where each rank has sent values; dense, it is a mean */
+};
+typedef struct cg_fold_row_ {
+    uint32_t id, traits;
+    const char *(*refuse)(const cg_ex_ *ex); /* a sentence why, or NULL */
+    cg_status (*reduce)(cg_ex_ *ex); /* reduced.packet = the fold of ex->inputs; NULL: their weighted sum is it */
+} cg_fold_row_;
+/* The row of a known route or fold; of another one that has no traits. In exchange/rows.h. */
+static const cg_route_row_ *cg_route_row_of_(uint32_t route);
+static const cg_fold_row_ *cg_fold_row_of_(uint32_t fold);
+static int cg_is_known_(uint32_t route, uint32_t fold);
+
+static int cg_route_has_(const cg_ex_ *ex, uint32_t traits) {
+    return (cg_route_row_of_(ex->plan.route)->traits & traits) != 0;
 }
-static int cg_is_f32_(const cg_op *op) { return !op->quantize.id; }
-/* A selection of values of the vector itself, as f32, with indices of its own. */
-static int cg_is_sparse_f32_(const cg_op *op) {
-    return op->select.id && op->select.id != CG_SELECT_GIVEN && !op->sample.id && !op->transform.id && cg_is_f32_(op);
+static int cg_fold_has_(const cg_ex_ *ex, uint32_t traits) {
+    return (cg_fold_row_of_(ex->desc.fold)->traits & traits) != 0;
 }
-/* Does the selection leave about the number of values that its ratio asks for? */
-static int cg_has_target_k_(const cg_op *op, const cg_traits_ *traits) {
-    return traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC ||
-        op->select.id == CG_SELECT_SIDCO;
+/* What a sum with weights is divided by, from the opening on. */
+static double cg_divisor_(const cg_ex_ *ex) {
+    return cg_fold_has_(ex, CG_FOLD_DIVIDES_) ? ex->opening.weight_sum : 1.0;
+}
+/* The factor of a rank's values in the result: its weight, or its share of all weights. */
+static float cg_alpha_(const cg_ex_ *ex, size_t rank) {
+    return (float)((double)cg_weight_of_(ex, rank) / cg_divisor_(ex));
+}
+/* Values of the vector itself, as f32 and without a code, with indices of their own. */
+static int cg_is_sparse_f32_(const cg_op *op, uint32_t traits) {
+    return (traits & (CG_IS_SELECTION_ | CG_NEEDS_SUPPORT_)) == CG_IS_SELECTION_ && traits & CG_IS_F32_ &&
+        !op->sample.id && !op->transform.id && !op->code.arg;
+}
+/* All values, as f32. */
+static int cg_is_dense_f32_(const cg_op *op, uint32_t traits) {
+    return traits & CG_IS_F32_ && !(traits & CG_IS_SELECTION_) && !op->code.arg;
 }
 /* Does the length of a packet follow from op and n? */
-static int cg_has_fixed_len_(const cg_op *op, const cg_traits_ *traits) {
-    if (op->code.arg || op->code.id == CG_CODE_GOLOMB || traits->has_user_codec || op->sample.id == CG_SAMPLE_PERMK)
-        return 0;
-    return !op->select.id || traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED;
+static int cg_has_fixed_len_(const cg_op *op, uint32_t traits) {
+    if (op->code.arg || traits & (CG_IS_USER_CODEC_ | CG_IS_PER_RANK_ | CG_INDEX_LENGTH_VARIES_)) return 0;
+    return !(traits & CG_IS_SELECTION_) || traits & CG_KEEPS_EXACTLY_;
 }
 /* Can cg_reduce add packets of desc.op? Levels only on a grid that is the same on all ranks. */
-static int cg_is_reducible_(const cg_ex_ *ex, const cg_traits_ *traits) {
-    const cg_op *op = &ex->desc.op;
-    if (traits->shape.is_matrix || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
-        traits->has_user_codec)
-        return 0;
-    if (cg_is_f32_(op)) return 1;
-    return traits->max_level && !op->code.arg && !op->select.id &&
+static int cg_is_reducible_(const cg_ex_ *ex, const cg_resolved_ *r) {
+    const uint32_t traits = r->plan.traits;
+    if (traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | CG_NEEDS_SUPPORT_ | CG_IS_USER_CODEC_)) return 0;
+    if (traits & CG_IS_F32_) return 1;
+    return r->max_level && !ex->desc.op.code.arg && !(traits & CG_IS_SELECTION_) &&
         ((ex->desc.flags & CG_AGREE_SCALES) || (ex->desc.side && ex->desc.side->scale));
 }
-static int cg_is_striped_(uint32_t route) { return route == CG_ROUTE_RING || route == CG_ROUTE_SCATTER; }
-static int cg_has_back_(const cg_ex_ *ex) {
-    return ex->desc.back && (ex->plan.route == CG_ROUTE_SERVER || ex->plan.route == CG_ROUTE_SCATTER);
-}
+static int cg_has_back_(const cg_ex_ *ex) { return ex->desc.back && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_); }
 
-/* CG_ROUTE_AUTO. bound: bytes of a packet. */
-static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_traits_ *traits, size_t bound) {
+/* CG_ROUTE_AUTO. r: of desc.op. */
+static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_resolved_ *r) {
     const cg_op *op = &ex->desc.op;
-    const uint64_t allgather_bytes = cg_mul_sat_(bound, (uint64_t)ex->transport.size - 1);
-    const int may_reencode = cg_is_unbiased_(op) || cg_is_reducible_(ex, traits) || ex->desc.carry;
-    if (ex->desc.fold == CG_FOLD_CONTRIBUTORS || op->select.id == CG_SELECT_GIVEN || op->sample.id == CG_SAMPLE_PERMK ||
-        op->k)
+    const uint32_t traits = r->plan.traits;
+    const uint64_t allgather_bytes = cg_mul_sat_(r->bound, (uint64_t)ex->transport.size - 1);
+    const int may_reencode = r->is_unbiased || cg_is_reducible_(ex, r) || ex->desc.carry;
+    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_) || traits & (CG_NEEDS_SUPPORT_ | CG_IS_PER_RANK_) || op->k)
         return CG_ROUTE_ALLGATHER;
-    if (op->transform.id == CG_TRANSFORM_LOWRANK) return CG_ROUTE_LINEAR;
-    if (traits->shape.is_matrix) return CG_ROUTE_ALLGATHER;
-    if (cg_is_f32_(op) && !op->select.id && !op->code.arg) return CG_ROUTE_LINEAR;
+    if (traits & CG_IS_LINEAR_MATRIX_) return CG_ROUTE_LINEAR;
+    if (traits & CG_IS_MATRIX_) return CG_ROUTE_ALLGATHER;
+    if (cg_is_dense_f32_(op, traits)) return CG_ROUTE_LINEAR;
     if (!ex->transport.sendrecv || ex->transport.size <= 2 || allgather_bytes <= 65536 ||
         (ex->desc.side && ex->desc.side->scale))
         return CG_ROUTE_ALLGATHER;
-    if (ex->desc.fold == CG_FOLD_VOTE) return CG_ROUTE_SCATTER;
-    if (op->select.id)
-        return cg_is_reducible_(ex, traits) && allgather_bytes > cg_mul_sat_(8, ex->n) ? CG_ROUTE_SCATTER
-                                                                                       : CG_ROUTE_ALLGATHER;
+    if (cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) return CG_ROUTE_SCATTER;
+    if (traits & CG_IS_SELECTION_)
+        return cg_is_reducible_(ex, r) && allgather_bytes > cg_mul_sat_(8, ex->n) ? CG_ROUTE_SCATTER
+                                                                                  : CG_ROUTE_ALLGATHER;
     return may_reencode || ex->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
 }
 /* The cg_refused_ functions return a sentence why the description is refused, or NULL. */
-static const char *cg_refused_route_(const cg_ex_ *ex, const cg_traits_ *traits) {
-    const cg_op *op = &ex->desc.op;
-    const uint32_t route = ex->plan.route;
-    const int indivisible = traits->shape.is_matrix || op->sample.id == CG_SAMPLE_PERMK ||
-        op->select.id == CG_SELECT_GIVEN;
-    if (!ex->transport.sendrecv && ex->transport.size > 1 &&
-        (cg_is_striped_(route) || route == CG_ROUTE_TREE || route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION))
+static const char *cg_refused_route_(const cg_ex_ *ex) {
+    const cg_route_row_ *row = cg_route_row_of_(ex->plan.route);
+    if (!ex->transport.sendrecv && ex->transport.size > 1 && row->traits & CG_ROUTE_SENDS_)
         return "this route needs the sendrecv callback: give it, or take allgather, server, shared or linear";
-    if (indivisible && (cg_is_striped_(route) || route == CG_ROUTE_TREE))
+    if (ex->plan.traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | CG_NEEDS_SUPPORT_) &&
+        row->traits & CG_ROUTE_ADDS_ON_THE_WAY_)
         return "matrices, PermK and given indices cannot be cut or added on the way: take allgather or server";
-    if (op->select.id == CG_SELECT_GIVEN && route == CG_ROUTE_SERVER)
-        return "given indices: take allgather, or the route shared";
-    if (cg_is_striped_(route) && op->k) return "stripes: k counts values of the whole vector; give a ratio";
-    if (cg_is_striped_(route) && ex->desc.side && ex->desc.side->scale)
+    if (row->traits & CG_ROUTE_STRIPES_ && ex->desc.op.k)
+        return "stripes: k counts values of the whole vector; give a ratio";
+    if (row->traits & CG_ROUTE_STRIPES_ && ex->desc.side && ex->desc.side->scale)
         return "stripes have buckets of their own: agree on scales with CG_AGREE_SCALES";
-    if (route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION) {
-        if (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op, traits) ||
-            op->select.id == CG_SELECT_CHUNKED)
-            return "merge and region keep the k largest: take topk, mstopk, dgc or sidco with f32 values";
-        if (ex->desc.weight != 0.0f)
-            return "merge and region have no weights: take allgather, server, scatter, shared or linear";
-    }
-    if (route == CG_ROUTE_SHARED && (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op, traits)))
-        return "shared: take topk, mstopk, chunked, dgc or sidco with f32 values";
-    if (route == CG_ROUTE_LINEAR &&
-        (op->select.id || !cg_is_f32_(op) || op->code.arg || op->sample.id == CG_SAMPLE_PERMK ||
-            op->transform.id == CG_TRANSFORM_ATOMO))
-        return "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank";
-    return NULL;
-}
-static const char *cg_refused_fold_(const cg_ex_ *ex) {
-    const cg_op *op = &ex->desc.op;
-    if (ex->desc.fold == CG_FOLD_VOTE) {
-        if (op->quantize.id != CG_QUANTIZE_SIGN || op->select.id || op->sample.id == CG_SAMPLE_PERMK)
-            return "a vote is over cg_sign packets";
-        if (ex->plan.route != CG_ROUTE_ALLGATHER && ex->plan.route != CG_ROUTE_SERVER &&
-            ex->plan.route != CG_ROUTE_SCATTER)
-            return "votes are counted by allgather, server or scatter";
-        if (ex->desc.weight != 0.0f || ex->desc.back) return "a vote has no weights and no second operator";
-    }
-    if (ex->desc.fold == CG_FOLD_CONTRIBUTORS) {
-        if (ex->plan.route != CG_ROUTE_ALLGATHER) return "contributors are counted by allgather";
-        if (ex->desc.weight != 0.0f) return "a mean over contributors has no weights";
-        if (op->select.id == CG_SELECT_GIVEN) return "given indices: every rank contributes; take the mean";
-        if (op->sample.id == CG_SAMPLE_PERMK)
-            return "PermK: one rank contributes to every value; take the mean (scaled) or the sum (unscaled)";
-    }
+    if (row->refusal && !row->accepts(ex)) return row->refusal;
+    if (row->traits & CG_ROUTE_HAS_NO_WEIGHTS_ && ex->desc.weight != 0.0f)
+        return "merge and region have no weights: take allgather, server, scatter, shared or linear";
     return NULL;
 }
 /* Floats of the sum that this rank encodes again or may have to: those of desc.carry. */
 static size_t cg_carry_floats_(const cg_ex_ *ex) {
-    if (ex->plan.exact || ex->desc.fold == CG_FOLD_VOTE) return 0;
-    if (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) return ex->n;
-    if (ex->plan.route == CG_ROUTE_SCATTER) return cg_stripe_n_(ex, ex->transport.rank);
-    return ex->plan.route == CG_ROUTE_SERVER &&
-            (ex->plan.root == ex->transport.rank || ex->desc.leader == CG_LEADER_BY_SCORE)
-        ? ex->n
-        : 0;
+    if (ex->plan.exact || cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) return 0;
+    if (cg_route_has_(ex, CG_ROUTE_HOPS_)) return ex->n;
+    if (!cg_route_has_(ex, CG_ROUTE_HAS_OWNER_)) return 0;
+    if (cg_route_has_(ex, CG_ROUTE_STRIPES_)) return cg_stripe_n_(ex, ex->transport.rank);
+    return ex->plan.root == ex->transport.rank || ex->desc.leader == CG_LEADER_BY_SCORE ? ex->n : 0;
+}
+/* Where in the vector desc.carry begins: *first, which stays as it is where carry is of the whole vector. */
+static void cg_carry_first_(uint32_t route, const cg_transport *t, size_t n, size_t *first) {
+    const uint32_t traits = cg_route_row_of_(route)->traits;
+    if (traits & CG_ROUTE_STRIPES_ && traits & CG_ROUTE_HAS_OWNER_)
+        *first = cg_stripe_offset_(n, (size_t)t->size, (size_t)t->rank);
 }
 /* A sum that is encoded again must stay exact, be encoded without bias, or leave its error in carry. */
-static const char *cg_refused_loss_(const cg_ex_ *ex) {
-    if (!cg_carry_floats_(ex) || ex->desc.carry || cg_is_unbiased_(&ex->plan.back)) return NULL;
+static const char *cg_refused_loss_(const cg_ex_ *ex, int back_is_unbiased) {
+    if (!cg_carry_floats_(ex) || ex->desc.carry || back_is_unbiased) return NULL;
     return "a biased operator would lose part of every sum it encodes: give carry (cg_exchange_carry floats), a back "
            "operator that loses nothing, or take allgather";
 }
 /* Ring and tree: is the partial sum decoded, added to and encoded again at every hop? */
-static int cg_hops_reencode_(const cg_ex_ *ex) {
-    return (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) && !ex->plan.exact;
-}
-static const char *cg_refused_agreement_(const cg_ex_ *ex, const cg_traits_ *traits) {
-    const cg_op *op = &ex->desc.op;
+static int cg_hops_reencode_(const cg_ex_ *ex) { return cg_route_has_(ex, CG_ROUTE_HOPS_) && !ex->plan.exact; }
+static const char *cg_refused_agreement_(const cg_ex_ *ex, uint32_t max_level) {
     if (!(ex->desc.flags & CG_AGREE_SCALES)) return NULL;
-    if (!traits->max_level || op->quantize.id == CG_QUANTIZE_FLEX16 || op->select.id || op->code.arg ||
-        op->sample.id == CG_SAMPLE_PERMK)
+    if (!max_level || max_level > 127 || ex->desc.op.code.arg || ex->plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_))
         return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, "
                "flexpoint, without a selection or code";
     if (ex->desc.side && ex->desc.side->scale) return "scales are given and to be agreed on: which?";
-    if (ex->plan.route == CG_ROUTE_LINEAR || ex->plan.route == CG_ROUTE_SHARED) return "f32 values have no scales";
+    if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_)) return "f32 values have no scales";
     if (cg_hops_reencode_(ex))
         return "ring and tree cannot weigh levels of agreed scales: no weights, or take allgather, server or scatter";
     return NULL;
 }
-/* Room for the packet of any stripe, and scratch to compress it by desc.op or by back. bound and traits are those of
-   desc.op for the whole vector; back_traits those of back, or NULL where back is desc.op. */
-static void cg_plan_sizes_(cg_ex_ *ex, size_t bound, const cg_traits_ *traits, const cg_traits_ *back_traits) {
+/* Room for the packet of any stripe, and scratch to compress it by desc.op or by back. r is desc.op's for the whole
+   vector; back that of plan.back, or NULL where that is desc.op. */
+static void cg_plan_sizes_(cg_ex_ *ex, const cg_resolved_ *r, const cg_resolved_ *back) {
     const int striped = ex->plan.stripes > 1;
-    ex->plan.packet_room = striped ? 0 : bound;
-    ex->plan.scratch_bytes = striped ? 0 : traits->scratch_bytes;
-    if (!striped && back_traits) cg_max_update_(&ex->plan.scratch_bytes, back_traits->scratch_bytes);
+    cg_resolved_ stripe;
+    ex->plan.packet_room = striped ? 0 : r->bound;
+    ex->plan.scratch_bytes = striped ? 0 : r->scratch_bytes;
+    if (!striped && back) cg_max_update_(&ex->plan.scratch_bytes, back->scratch_bytes);
     for (int p = 0; striped && p < ex->plan.stripes; p++) {
         const size_t n = cg_stripe_n_(ex, p);
         if (p && n == cg_stripe_n_(ex, p - 1)) continue;
-        bound = cg_bound_with(&ex->desc.op, ex->desc.side, n);
-        if (ex->plan.packet_room < bound) ex->plan.packet_room = bound;
-        cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->desc.op, n).scratch_bytes);
-        if (back_traits) cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->plan.back, n).scratch_bytes);
+        if (cg_resolve_(&ex->desc.op, ex->desc.side, n, &stripe) != CG_OK) continue; /* it is, for the whole vector */
+        if (ex->plan.packet_room < stripe.bound) ex->plan.packet_room = stripe.bound;
+        cg_max_update_(&ex->plan.scratch_bytes, stripe.scratch_bytes);
+        if (back && cg_resolve_(&ex->plan.back, NULL, n, &stripe) == CG_OK)
+            cg_max_update_(&ex->plan.scratch_bytes, stripe.scratch_bytes);
     }
 }
 /* STAR: ranks lead in turn, from step to step, and within a step from layer to layer. */
@@ -1232,117 +1234,108 @@ static cg_report cg_op_refusal_(const cg_op *op, const cg_extra *side, size_t n)
     (void)s; /* the report has it */
     return report;
 }
+/* What can be wrong with a description whose operators are good, as a sentence. r: of desc.op; back: of plan.back. */
+static const char *cg_refused_(const cg_ex_ *ex, const cg_resolved_ *r, const cg_resolved_ *back) {
+    const uint32_t back_needs = CG_NEEDS_SUPPORT_ | CG_NEEDS_AUX_ | CG_IS_USER_CODEC_;
+    const cg_fold_row_ *fold = cg_fold_row_of_(ex->desc.fold);
+    const char *why = cg_refused_route_(ex);
+    if (!why && fold->refuse) why = fold->refuse(ex);
+    if (!why && (ex->desc.flags & CG_ABSTAIN) &&
+        (!cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) || !(fold->traits & CG_FOLD_IS_LINEAR_) ||
+            (ex->desc.flags & CG_AGREE_SCALES)))
+        why = "to abstain is for allgather, with a mean or a sum and without agreed scales";
+    if (!why) why = cg_refused_loss_(ex, back->is_unbiased);
+    if (!why) why = cg_refused_agreement_(ex, r->max_level);
+    if (!why && cg_has_back_(ex) && back->plan.traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | back_needs))
+        why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
+    if (!why && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) && !ex->plan.exact && back->plan.traits & CG_NEEDS_AUX_)
+        why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
+    return why;
+}
+/* Is a field of the description out of range? A sentence, or NULL. */
+static const char *cg_bad_field_(const cg_ex_ *ex) {
+    const cg_exchange_desc *d = &ex->desc;
+    const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK |
+        CG_SECOND_ROUND_;
+    if (!cg_is_known_(d->route, d->fold) || (d->flags & ~flags)) return "unknown route, fold or flag";
+    if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
+        return "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it";
+    if (!cg_rate_ok_(d)) return "rate must be finite";
+    if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
+    return NULL;
+}
 /* Fills in ex->plan from desc, transport and n. A description that is refused sets ex->status and report.why, which the
    opening tells to all ranks; the plan is then incomplete. */
 static void cg_ex_resolve_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
-    cg_traits_ traits, back_traits;
-    const char *why;
-    size_t bound;
-    cg_status s;
-    int own_back = 0; /* back is not desc.op */
+    cg_resolved_ r, back;
+    const char *why = cg_bad_field_(ex);
+    int own_back; /* back is not desc.op */
     ex->plan.stripes = 1;
     ex->plan.route = ex->desc.route;
-    if (ex->desc.route > CG_ROUTE_LINEAR || ex->desc.fold > CG_FOLD_CONTRIBUTORS ||
-        (ex->desc.flags &
-            ~(uint32_t)(CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK |
-                CG_SECOND_ROUND_))) {
-        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "unknown route, fold or flag");
+    if (why) {
+        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, why);
         return;
     }
-    if (!cg_is_finite_(ex->desc.weight) || (ex->desc.weight != 0.0f && !(ex->desc.weight >= 1.17549435e-38f)) ||
-        !cg_is_finite_(ex->desc.score)) {
-        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank,
-            "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it");
-        return;
-    }
-    if (!cg_rate_ok_(&ex->desc)) {
-        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "rate must be finite");
-        return;
-    }
-    if (ex->desc.leader < CG_LEADER_BY_SCORE || ex->desc.leader > ex->transport.size) {
-        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "leader is -1, 0 or a rank plus one");
-        return;
-    }
-    bound = cg_bound_with(op, ex->desc.side, ex->n);
-    if (!bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
-        const cg_report refusal = cg_op_refusal_(bound ? ex->desc.back : op, bound ? NULL : ex->desc.side, ex->n);
+    if (cg_resolve_(op, ex->desc.side, ex->n, &r) != CG_OK) r.bound = 0;
+    if (!r.bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
+        const cg_report refusal = cg_op_refusal_(r.bound ? ex->desc.back : op, r.bound ? NULL : ex->desc.side, ex->n);
         cg_ex_fail_here_(ex, CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
         return;
     }
-    s = cg_extra_check_(op, ex->desc.side);
-    if (s != CG_OK) {
-        cg_ex_fail_(ex, s, ex->transport.rank, "side has something that this operator does not use");
+    if (r.extra_status != CG_OK) {
+        cg_ex_fail_(ex, r.extra_status, ex->transport.rank, "side has something that this operator does not use");
         return;
     }
-    traits = cg_traits_of_(op, ex->n);
-    if (!(ex->desc.flags & CG_FEEDS_BACK) && ex->desc.fold != CG_FOLD_VOTE) ex->plan.warning = traits.biased_why;
-    if (ex->plan.route == CG_ROUTE_AUTO) ex->plan.route = cg_auto_route_(ex, &traits, bound);
-    ex->plan.stripes = cg_is_striped_(ex->plan.route) ? ex->transport.size : 1;
+    ex->plan.traits = r.plan.traits;
+    if (!(ex->desc.flags & CG_FEEDS_BACK) && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) ex->plan.warning = r.warning;
+    if (!ex->plan.route) ex->plan.route = cg_auto_route_(ex, &r);
+    ex->plan.stripes = cg_route_has_(ex, CG_ROUTE_STRIPES_) ? ex->transport.size : 1;
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
-    if (ex->plan.route == CG_ROUTE_SHARED && ex->desc.leader == 0)
+    if (cg_route_has_(ex, CG_ROUTE_LEADS_IN_TURN_) && ex->desc.leader == 0)
         ex->plan.root = cg_star_leader_(&ex->desc.tag, (uint64_t)ex->transport.size);
-    ex->plan.is_matrix = traits.shape.is_matrix;
-    ex->plan.transformed_n = traits.shape.transformed_n;
-    ex->plan.has_pairs = cg_is_sparse_f32_(op) && !op->code.arg && traits.shape.values_per_index == 1;
-    ex->plan.op_len_fixed = cg_has_fixed_len_(op, &traits) &&
-        !(ex->plan.route == CG_ROUTE_ALLGATHER && (ex->desc.flags & CG_MAY_ABSTAIN));
-    ex->plan.max_selected = op->select.id && !op->sample.id && !op->transform.id ? (size_t)traits.shape.max_selected
-                                                                                 : 0;
-    ex->plan.k = (size_t)traits.k;
+    ex->plan.transformed_n = r.plan.transformed_n;
+    ex->plan.left_floats = r.rows * r.r;
+    ex->plan.has_pairs = cg_is_sparse_f32_(op, r.plan.traits) && r.plan.values_per_index == 1;
+    ex->plan.op_len_fixed = cg_has_fixed_len_(op, r.plan.traits) &&
+        !(cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && (ex->desc.flags & CG_MAY_ABSTAIN));
+    ex->plan.max_selected = op->select.id ? (size_t)r.plan.max_selected : 0;
+    ex->plan.k = (size_t)r.target_k;
     /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
        desc.op */
-    ex->plan.exact = cg_is_reducible_(ex, &traits) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
-    ex->plan.back = *op;
-    back_traits = traits;
-    if (ex->desc.fold != CG_FOLD_VOTE &&
-        (cg_has_back_(ex) || ex->plan.route == CG_ROUTE_SERVER ||
-            (ex->plan.route == CG_ROUTE_SCATTER && cg_is_reducible_(ex, &traits)))) {
-        ex->plan.back = cg_has_back_(ex) ? *ex->desc.back : cg_dense();
-        back_traits = cg_traits_of_(&ex->plan.back, ex->n);
-        own_back = 1;
-    }
-    cg_plan_sizes_(ex, bound, &traits, own_back ? &back_traits : NULL);
-    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_f32_(op) && !op->select.id && !op->code.arg
-                                                : cg_has_fixed_len_(&ex->plan.back, &back_traits);
-    if (ex->plan.exact && !cg_is_f32_(op))
-        ex->plan.max_level_sum = (uint64_t)traits.max_level * (uint64_t)ex->transport.size;
-    why = cg_refused_route_(ex, &traits);
-    if (!why) why = cg_refused_fold_(ex);
-    if (!why && (ex->desc.flags & CG_ABSTAIN) &&
-        (ex->plan.route != CG_ROUTE_ALLGATHER || ex->desc.fold > CG_FOLD_SUM || (ex->desc.flags & CG_AGREE_SCALES)))
-        why = "to abstain is for allgather, with a mean or a sum and without agreed scales";
-    if (!why) why = cg_refused_loss_(ex);
-    if (!why) why = cg_refused_agreement_(ex, &traits);
-    if (!why && cg_has_back_(ex) &&
-        (back_traits.shape.is_matrix || ex->plan.back.sample.id == CG_SAMPLE_PERMK ||
-            ex->plan.back.select.id == CG_SELECT_GIVEN || ex->plan.back.select.id == CG_SELECT_BINS ||
-            ex->plan.back.select.id == CG_SELECT_VARIANCE || back_traits.has_user_codec))
-        why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
-    if (!why && ex->plan.route == CG_ROUTE_SCATTER && !ex->plan.exact &&
-        (ex->plan.back.select.id == CG_SELECT_BINS || ex->plan.back.select.id == CG_SELECT_VARIANCE))
-        why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
+    ex->plan.exact = cg_is_reducible_(ex, &r) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
+    own_back = !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) &&
+        (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, &r));
+    ex->plan.back = !own_back ? *op : ex->desc.back ? *ex->desc.back : cg_dense();
+    back = r;
+    if (own_back && cg_resolve_(&ex->plan.back, NULL, ex->n, &back) != CG_OK) back = r; /* it has a bound */
+    ex->plan.back_traits = back.plan.traits;
+    cg_plan_sizes_(ex, &r, own_back ? &back : NULL);
+    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_dense_f32_(op, r.plan.traits)
+                                                : cg_has_fixed_len_(&ex->plan.back, back.plan.traits);
+    if (ex->plan.exact && !(r.plan.traits & CG_IS_F32_))
+        ex->plan.max_level_sum = (uint64_t)r.max_level * (uint64_t)ex->transport.size;
+    why = cg_refused_(ex, &r, &back);
     if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, ex->transport.rank, why);
 }
 /* Do messages after the opening depend on what records of other ranks say, so that all must have seen all of them? By
    lengths of packets, or by who is the leader. */
 static int cg_records_need_verdict_(const cg_ex_ *ex) {
-    const uint32_t route = ex->plan.route;
-    return (!ex->plan.op_len_fixed && (route == CG_ROUTE_ALLGATHER || route == CG_ROUTE_SERVER)) ||
-        (ex->desc.leader == CG_LEADER_BY_SCORE && (route == CG_ROUTE_SERVER || route == CG_ROUTE_SHARED));
+    return (!ex->plan.op_len_fixed && cg_route_has_(ex, CG_ROUTE_READS_LENGTHS_)) ||
+        (ex->desc.leader == CG_LEADER_BY_SCORE && cg_route_has_(ex, CG_ROUTE_HAS_LEADER_));
 }
 /* Is grad compressed by cg_exchange_start, before the opening? Otherwise the route does that, or sends no packet of
-   it. */
+   it: an allreduce of factors. */
 static int cg_is_compressed_first_(const cg_ex_ *ex) {
-    return !cg_hops_reencode_(ex) && ex->plan.route != CG_ROUTE_SHARED &&
-        !(ex->plan.route == CG_ROUTE_LINEAR && ex->plan.is_matrix);
+    return !cg_hops_reencode_(ex) && !cg_route_has_(ex, CG_ROUTE_COMPRESSES_LATER_) &&
+        !(cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && ex->plan.traits & CG_IS_MATRIX_);
 }
 
 /* src/exchange/memory.h */
 /* memory: one plan of the caller's mem, for its size and for the places in it
 
    Offers   cg_mem_plan_, cg_arena_, lengths (cg_dense_bound_, cg_sum_bound_), cg_back_extra_
-   Needs    ranks, routes, traits, sparse
+   Needs    ranks, routes, core's resolve and sparse; the plans of routes, by their rows
    Touches  ex->mem and all fields marked [mem] in cg_exchange_state, and the capacities beside them
    Other headers may use: cg_arena_, cg_arena_take_
    All sizes saturate: a sum that does not fit is larger than SIZE_MAX / 2, and refused. */
@@ -1360,22 +1353,22 @@ static uint8_t *cg_arena_take_(cg_arena_ *arena, uint64_t bytes) {
 }
 static uint64_t cg_dense_bound_(uint64_t n) { return cg_add_sat_(CG_HEADER_BYTES, cg_mul_sat_(4, n)); }
 /* Bytes of an exact sum of `count` packets of n values, at most. */
-static uint64_t cg_sum_bound_(const cg_ex_ *ex, uint64_t n, uint64_t count) {
-    const cg_traits_ traits = cg_traits_of_(&ex->desc.op, n);
-    const uint64_t transformed_n = traits.shape.transformed_n;
+static uint64_t cg_sum_bound_(const cg_ex_ *ex, size_t n, uint64_t count) {
+    cg_resolved_ r;
+    if (cg_resolve_(&ex->desc.op, NULL, n, &r) != CG_OK) return CG_TOO_LARGE_; /* it is, for the whole vector */
     if (ex->desc.op.select.id)
-        return cg_sparse_packet_bound_(transformed_n, cg_mul_sat_(count, traits.shape.max_selected));
-    return cg_add_sat_(cg_bound(&ex->desc.op, (size_t)n), cg_dense_bound_(transformed_n));
+        return cg_sparse_packet_bound_(r.plan.transformed_n, cg_mul_sat_(count, r.plan.max_selected));
+    return cg_add_sat_(r.bound, cg_dense_bound_(r.plan.transformed_n));
 }
 /* Scratch of cg_reduce for them: two lists, if they are sparse. */
-static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
-    cg_traits_ traits;
+static uint64_t cg_sum_scratch_(const cg_op *op, size_t n, uint64_t count) {
+    cg_resolved_ r;
     uint64_t max_selected;
     if (!op->select.id) return 0;
-    traits = cg_traits_of_(op, n);
-    max_selected = cg_mul_sat_(count, traits.shape.max_selected);
-    if (max_selected > traits.shape.transformed_n) max_selected = traits.shape.transformed_n;
-    return cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(traits.shape.transformed_n, max_selected)), 64);
+    if (cg_resolve_(op, NULL, n, &r) != CG_OK) return CG_TOO_LARGE_;
+    max_selected = cg_mul_sat_(count, r.plan.max_selected);
+    if (max_selected > r.plan.transformed_n) max_selected = r.plan.transformed_n;
+    return cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(r.plan.transformed_n, max_selected)), 64);
 }
 /* Hops from the furthest rank to the root of a binomial tree. */
 static uint64_t cg_tree_depth_(const cg_ex_ *ex) {
@@ -1384,7 +1377,7 @@ static uint64_t cg_tree_depth_(const cg_ex_ *ex) {
 /* desc.side as far as it applies to a sum that is encoded again: the caller's codecs, nothing that belongs to grad. */
 static cg_extra cg_back_extra_(const cg_ex_ *ex) {
     cg_extra side = CG_ZERO;
-    if (!ex->desc.side || !cg_traits_of_(&ex->plan.back, ex->n).has_user_codec) return side;
+    if (!ex->desc.side || !(ex->plan.back_traits & CG_IS_USER_CODEC_)) return side;
     side.codecs = ex->desc.side->codecs;
     side.codec_count = ex->desc.side->codec_count;
     return side;
@@ -1393,7 +1386,7 @@ static cg_extra cg_back_extra_(const cg_ex_ *ex) {
 static uint64_t cg_reduced_room_(const cg_ex_ *ex) {
     const cg_extra side = cg_back_extra_(ex);
     uint64_t room = 0;
-    if (ex->desc.fold == CG_FOLD_VOTE) return ex->plan.packet_room;
+    if (cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) return ex->plan.packet_room;
     for (int p = 0; p < ex->plan.stripes; p++)
         cg_max_update_(&room,
             ex->plan.exact ? cg_sum_bound_(ex, cg_stripe_n_(ex, p), (uint64_t)ex->transport.size)
@@ -1410,91 +1403,11 @@ static void cg_sum_scratch_max_(const cg_ex_ *ex, uint64_t *scratch) {
         cg_max_update_(scratch, cg_sum_scratch_(&ex->desc.op, cg_stripe_n_(ex, p), (uint64_t)ex->transport.size));
 }
 
-/* The cg_mem_plan_ functions of routes take what the route needs beside what all need; *scratch becomes at least what
-   cg_reduce needs there. */
-static void cg_mem_plan_ring_tree_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
-    const uint64_t reduced_room = cg_reduced_room_(ex), size = (uint64_t)ex->transport.size;
-    /* a rank of a tree that encodes again keeps the packets of all its children until then */
-    ex->mem.inbox = cg_arena_take_(arena,
-        cg_mul_sat_(
-            ex->plan.route == CG_ROUTE_TREE && !ex->plan.exact ? cg_add_sat_(cg_tree_depth_(ex), 1) : 1, reduced_room));
-    ex->partial.buf[0] = cg_arena_take_(arena, reduced_room);
-    ex->partial.buf[1] = cg_arena_take_(arena, reduced_room);
-    ex->mem.stripes = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_RING ? cg_mul_sat_(size, reduced_room) : 0);
-    if (ex->plan.exact) cg_sum_scratch_max_(ex, scratch);
-    else ex->mem.sum = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, ex->n));
-    ex->reduced.cap = (size_t)reduced_room;
-}
-static void cg_mem_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) { /* server, scatter */
-    const uint64_t reduced_room = cg_reduced_room_(ex), size = (uint64_t)ex->transport.size;
-    const int is_owner = ex->plan.route == CG_ROUTE_SCATTER || ex->plan.root == ex->transport.rank ||
-        !ex->transport.sendrecv || ex->desc.leader == CG_LEADER_BY_SCORE;
-    ex->mem.inbox = cg_arena_take_(arena, is_owner ? cg_mul_sat_(size, ex->plan.packet_room) : 0);
-    ex->reduced.packet = cg_arena_take_(arena, reduced_room);
-    ex->mem.stripes = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_SCATTER ? cg_mul_sat_(size, reduced_room) : 0);
-    ex->reduced.cap = (size_t)reduced_room;
-    if (!is_owner || ex->desc.fold == CG_FOLD_VOTE) return;
-    if (ex->plan.exact) {
-        cg_sum_scratch_max_(ex, scratch);
-        return;
-    }
-    ex->mem.sum = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, cg_stripe_max_n_(ex)));
-    if (ex->desc.carry ||
-        (cg_is_f32_(&ex->plan.back) && !ex->plan.back.select.id && !ex->plan.back.sample.id &&
-            !ex->plan.back.transform.id))
-        return;
-    ex->contrib.packets = cg_arena_take_(arena,
-        cg_add_sat_(
-            cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room), cg_dense_bound_(cg_stripe_max_n_(ex))));
-}
-/* Merge and region split a sum of packets into two lists, shared writes one list. fan_in: packets added at once;
-   merges: sums that this rank may cut, each of which drops something. */
-static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
-    const uint64_t size = (uint64_t)ex->transport.size, n = ex->n;
-    const uint64_t fan_in = ex->plan.route == CG_ROUTE_REGION ? size
-        : ex->plan.route == CG_ROUTE_MERGE                    ? 2
-                                                              : 1,
-                   merges = ex->plan.route == CG_ROUTE_MERGE ? cg_tree_depth_(ex) : 1;
-    uint64_t max_sum_n = cg_mul_sat_(fan_in, ex->plan.max_selected),
-             max_dropped = cg_mul_sat_(cg_mul_sat_(fan_in, ex->plan.max_selected), merges),
-             room = cg_sparse_packet_bound_(n, ex->plan.max_selected);
-    cg_max_update_(&room, ex->plan.packet_room);
-    max_sum_n = max_sum_n > n ? n : max_sum_n;
-    ex->mem.list_cap = (size_t)max_sum_n;
-    ex->mem.lists = cg_arena_take_(arena, cg_mul_sat_(2, cg_list_bytes_(n, max_sum_n)));
-    ex->contrib.packets = cg_arena_take_(
-        arena, cg_sparse_packet_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected)));
-    ex->contrib.cap = (size_t)cg_sparse_packet_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected));
-    ex->reduced.cap = (size_t)cg_add_sat_(room, 1024);
-    ex->reduced.packet = cg_arena_take_(arena, ex->reduced.cap);
-    ex->mem.inbox = cg_arena_take_(
-        arena, cg_mul_sat_(ex->plan.route == CG_ROUTE_REGION ? size : 1, cg_add_sat_(room, 1024)));
-    if (ex->plan.route == CG_ROUTE_SHARED) return;
-    ex->partial.buf[0] = cg_arena_take_(arena, cg_sparse_packet_bound_(n, max_sum_n));
-    ex->partial.buf[1] = cg_arena_take_(
-        arena, ex->plan.route == CG_ROUTE_MERGE ? cg_sparse_packet_bound_(n, max_sum_n) : 0);
-    ex->dropped.cap = (size_t)cg_add_sat_(
-        cg_sparse_packet_bound_(n, max_dropped), cg_mul_sat_(size, CG_HEADER_BYTES + 96));
-    ex->dropped.buf[0] = cg_arena_take_(arena, ex->dropped.cap);
-    ex->dropped.buf[1] = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_MERGE ? ex->dropped.cap : 0);
-    cg_max_update_(
-        scratch, cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(n, cg_add_sat_(max_dropped, ex->plan.max_selected))), 64));
-    if (ex->plan.route != CG_ROUTE_REGION) return;
-    ex->region.bounds = (uint64_t *)(void *)cg_arena_take_(arena, 8 * (size + 1));
-    ex->region.send_offset = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
-    ex->region.ties = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
-    /* 256 counts of 4 bytes and a note from every rank */
-    ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, CG_COUNT_BYTES_ + CG_NOTE_BYTES_));
-}
-static void cg_mem_plan_linear_(cg_ex_ *ex, cg_arena_ *arena) {
-    ex->reduced.packet = cg_arena_take_(arena, ex->plan.packet_room);
-    ex->reduced.cap = (size_t)ex->plan.packet_room;
-    if (ex->plan.is_matrix)
-        ex->mem.matrix_work = (double *)(void *)cg_arena_take_(arena, cg_mul_sat_(8, ex->plan.transformed_n));
-}
 /* Scales of a stripe, if ranks are to agree on them. */
 static uint64_t cg_stripe_scale_count_(const cg_ex_ *ex, int stripe) {
-    return ex->desc.flags & CG_AGREE_SCALES ? cg_traits_of_(&ex->desc.op, cg_stripe_n_(ex, stripe)).scale_count : 0;
+    cg_resolved_ r;
+    if (!(ex->desc.flags & CG_AGREE_SCALES)) return 0;
+    return cg_resolve_(&ex->desc.op, NULL, cg_stripe_n_(ex, stripe), &r) == CG_OK ? r.scale_count : 0;
 }
 /* Bytes of the bounce buffer: by sendrecv an allreduce needs room for one of its stripes; without sendrecv every
    collective that has no callback of its own needs a fragment from every rank. */
@@ -1505,19 +1418,19 @@ static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
                                                             : 1048576 / size;
     uint64_t allreduce_floats = 0;
     if (size == 1) return 0;
-    if (ex->plan.route == CG_ROUTE_LINEAR) allreduce_floats = ex->plan.transformed_n;
-    if (ex->plan.route == CG_ROUTE_SHARED) allreduce_floats = ex->plan.max_selected;
+    if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_))
+        allreduce_floats = ex->plan.traits & CG_IS_SELECTION_ ? ex->plan.max_selected : ex->plan.transformed_n;
     if (ex->transport.sendrecv) return allreduce_floats ? cg_mul_sat_(4, allreduce_floats / size + 128) : 0;
     return cg_mul_sat_(size, fragment);
 }
-/* Bytes of mem beside the state. base: where it begins, aligned to 64 bytes, to set the places in ex too; NULL: they
+/* Bytes of mem beside the state. A route's row takes what the route needs beside what all need, and raises scratch to
+   what cg_reduce needs there. base: where it begins, aligned to 64 bytes, to set the places in ex too; NULL: they
    are set to NULL. If ex->status is not CG_OK, only what the opening needs. */
 static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
-    const cg_op *op = &ex->desc.op;
     const uint64_t size = (uint64_t)ex->transport.size;
     /* tables with a number from every rank for every other */
-    const int has_tables = ex->plan.route == CG_ROUTE_REGION ||
-        (ex->plan.route == CG_ROUTE_SCATTER && !ex->plan.op_len_fixed);
+    const int has_tables = cg_route_has_(ex, CG_ROUTE_TELLS_COUNTS_) ||
+        (cg_route_has_(ex, CG_ROUTE_TELLS_LENGTHS_) && !ex->plan.op_len_fixed);
     cg_arena_ arena;
     uint64_t scratch = ex->plan.scratch_bytes, bounce, room;
     arena.base = base;
@@ -1545,30 +1458,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
         ex->scales.all = cg_arena_take_(
             &arena, cg_mul_sat_(size + 1, cg_add_sat_(cg_mul_sat_(4, ex->scales.count), 4 + CG_NOTE_BYTES_)));
     }
-    switch (ex->plan.route) {
-    case CG_ROUTE_RING:
-    case CG_ROUTE_TREE: cg_mem_plan_ring_tree_(ex, &arena, &scratch); break;
-    case CG_ROUTE_SCATTER:
-    case CG_ROUTE_SERVER: cg_mem_plan_owner_(ex, &arena, &scratch); break;
-    case CG_ROUTE_MERGE:
-    case CG_ROUTE_REGION:
-    case CG_ROUTE_SHARED: cg_mem_plan_lists_(ex, &arena, &scratch); break;
-    case CG_ROUTE_LINEAR: cg_mem_plan_linear_(ex, &arena); break;
-    default:
-        ex->mem.inbox = cg_arena_take_(&arena, cg_mul_sat_(size, ex->plan.packet_room));
-        if (ex->plan.has_pairs)
-            ex->inputs.reader = (cg_sparse_reader_ *)(void *)cg_arena_take_(
-                &arena, cg_mul_sat_(size, sizeof(cg_sparse_reader_)));
-        ex->reduced.cap = 0;
-        if (ex->desc.fold == CG_FOLD_VOTE) ex->reduced.cap = (size_t)ex->plan.packet_room;
-        if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && op->select.id) {
-            ex->reduced.cap = (size_t)cg_sum_bound_(ex, ex->n, size);
-            cg_max_update_(&scratch, cg_sum_scratch_(op, ex->n, size));
-            ex->mem.contributors = (uint32_t *)(void *)cg_arena_take_(
-                &arena, cg_mul_sat_(4, cg_mul_sat_(size, cg_traits_of_(op, ex->n).shape.max_selected)));
-        }
-        ex->reduced.packet = cg_arena_take_(&arena, ex->reduced.cap);
-    }
+    cg_route_row_of_(ex->plan.route)->plan(ex, &arena, &scratch);
     ex->mem.scratch = cg_arena_take_(&arena, scratch);
     ex->mem.scratch_bytes = (size_t)scratch;
     return arena.bytes;
@@ -1708,10 +1598,9 @@ static int cg_records_check_(cg_ex_ *ex) {
             ex->plan.root = (int)q;
         }
     }
-    ex->opening.result_factor = ex->plan.exact && ex->desc.fold != CG_FOLD_SUM ? (float)(1.0 / (double)size) : 1.0f;
-    if (cg_hops_reencode_(ex))
-        ex->opening.result_factor = ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ex->opening.weight_sum);
-    if (ex->desc.fold == CG_FOLD_VOTE) ex->opening.result_factor = 1.0f;
+    ex->opening.result_factor = ex->plan.exact && cg_fold_has_(ex, CG_FOLD_DIVIDES_) ? (float)(1.0 / (double)size)
+                                                                                     : 1.0f;
+    if (cg_hops_reencode_(ex)) ex->opening.result_factor = (float)(1.0 / cg_divisor_(ex));
     return 0;
 }
 /* mem.sizes = bytes of every rank's packets, from the records. */
@@ -1815,7 +1704,7 @@ static cg_status cg_verdict_read_(cg_ex_ *ex, uint32_t round) {
 
    Offers   cg_stripes_compress_, cg_own_packet_, cg_accept_, cg_failure_put_, cg_ex_decode_, cg_ex_compress_, agreed
             scales
-   Needs    ranks, opening, notes, memory, core's compress, decode, traits and sparse
+   Needs    ranks, opening, notes, memory, core's compress, decode and sparse
    Touches  ex->own, ex->scales, ex->mem.scratch; ex->status where a packet is refused
    Other headers may use: cg_empty_packet_put_, cg_same_op_
    A failed rank sends a failure packet ("cgno", status, rank to blame) in place of a packet whose length follows from
@@ -1840,14 +1729,18 @@ static cg_status cg_ex_decode_(
 static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
     return cg_stage_bits_(a) == cg_stage_bits_(b) && cg_as_bits_(a->value) == cg_as_bits_(b->value);
 }
-/* Whether headers of packets of a and b state the same operator. Not compared are k, which every packet states, and
-   which indices were given, which the decoder checks. */
+/* Whether headers of packets of a and b state the same operator. Not compared is k, which every packet states. */
 static int cg_same_op_(const cg_op *a, const cg_op *b) {
-    cg_stage select = a->select;
-    if (select.id == CG_SELECT_GIVEN) select.size = b->select.size;
     return cg_same_stage_bits_(&a->sample, &b->sample) && cg_same_stage_bits_(&a->transform, &b->transform) &&
-        cg_same_stage_bits_(&select, &b->select) && cg_same_stage_bits_(&a->quantize, &b->quantize) &&
+        cg_same_stage_bits_(&a->select, &b->select) && cg_same_stage_bits_(&a->quantize, &b->quantize) &&
         cg_same_stage_bits_(&a->code, &b->code) && cg_same_stage_bits_(&a->spare, &b->spare);
+}
+/* Whether a packet is of op, which is desc.op but perhaps for its quantizer. Which indices were given is left to the
+   decoder. */
+static int cg_is_of_op_(const cg_ex_ *ex, const cg_info *info, const cg_op *op) {
+    cg_op expected = *op;
+    if (ex->plan.traits & CG_NEEDS_SUPPORT_) expected.select.size = info->op.select.size;
+    return cg_same_op_(&info->op, &expected);
 }
 /* Agreed scales are the same in every packet of a stripe, whoever made it, and in their sums. */
 static cg_status cg_same_scales_(const cg_ex_ *ex, const uint8_t *p, size_t len, int stripe) {
@@ -1867,7 +1760,7 @@ static size_t cg_empty_packet_put_(const cg_tag *tag, size_t n, uint8_t *packet)
 /* On the route allgather a rank may abstain. */
 static int cg_is_empty_packet_(const cg_ex_ *ex, const cg_info *info) {
     const cg_op nothing = cg_empty_op_();
-    return ex->plan.route == CG_ROUTE_ALLGATHER && info->k == 0 && cg_same_op_(&info->op, &nothing);
+    return cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && info->k == 0 && cg_same_op_(&info->op, &nothing);
 }
 /* Fails ex, and blames sent_by, unless p is an intact packet of n values with this tag. stripe: whose agreed scales
    it must have, or -1; op: its operator, or NULL for any; made_by: the rank in its tag, < 0 for any. A failure packet
@@ -1888,7 +1781,7 @@ static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_ta
     if (s == CG_OK &&
         (info.n != n || info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.tensor != tag.tensor ||
             (made_by >= 0 && info.tag.rank != (uint32_t)made_by) ||
-            (op && !cg_same_op_(&info.op, op) && !cg_is_empty_packet_(ex, &info))))
+            (op && !cg_is_of_op_(ex, &info, op) && !cg_is_empty_packet_(ex, &info))))
         s = CG_E_MISMATCH;
     if (s == CG_OK) s = cg_packet_check_(&side, p, len, n);
     if (s == CG_OK && stripe >= 0 && (ex->desc.flags & CG_AGREE_SCALES)) s = cg_same_scales_(ex, p, len, stripe);
@@ -2150,11 +2043,11 @@ static void cg_allgather_preambles_read_(cg_ex_ *ex) {
 }
 /* The stripe whose sum a rank reduces, or has complete at the end of the ring. */
 static int cg_stripe_of_rank_(const cg_ex_ *ex, int rank) {
-    return ex->plan.route == CG_ROUTE_RING ? cg_wrap_(ex, rank + 1) : rank;
+    return cg_route_has_(ex, CG_ROUTE_HOPS_) ? cg_wrap_(ex, rank + 1) : rank;
 }
 /* Length of a reduced packet of n values; 0: not known beforehand. */
 static size_t cg_reduced_fixed_len_(const cg_ex_ *ex, size_t n) {
-    if (ex->desc.fold == CG_FOLD_VOTE) return cg_bound(&ex->desc.op, n);
+    if (cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) return cg_bound(&ex->desc.op, n);
     if (!ex->plan.reduced_len_fixed) return 0;
     if (ex->plan.exact && !ex->desc.op.sample.id && !ex->desc.op.transform.id) return (size_t)cg_dense_bound_(n);
     return cg_bound(ex->plan.exact ? &ex->desc.op : &ex->plan.back, n);
@@ -2178,10 +2071,49 @@ static void cg_inputs_from_gather_(cg_ex_ *ex) {
 /* src/exchange/lists.h */
 /* lists: sparse packets read and written pair by pair, and cut by magnitude
 
-   Offers   cg_sparse_next_, cg_list_in_mem_, cg_threshold_split_, cg_reduce_two_, cg_contribution_less_dropped_
+   Offers   cg_sparse_next_, cg_list_in_mem_, cg_threshold_split_, cg_reduce_two_, cg_contribution_less_dropped_;
+            cg_plan_lists_, cg_plan_cuts_, cg_accepts_pairs_, cg_accepts_largest_
    Needs    memory, core's sparse and reduce
    Touches  ex->mem.lists, ex->mem.scratch; cg_contribution_less_dropped_ also ex->contrib and report.used
    For the routes merge, region and shared, and for the fold over contributors. */
+
+/* Merge and region add fan_in packets at once and split the sum into two lists, shared writes one list (fan_in 1).
+   inboxes: packets that are kept until then; merges: sums that this rank may cut, each of which drops something. */
+static void cg_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t fan_in, uint64_t inboxes, uint64_t merges) {
+    const uint64_t n = ex->n, max_selected = ex->plan.max_selected;
+    const uint64_t max_sum_n = cg_mul_sat_(fan_in, max_selected), max_dropped = cg_mul_sat_(max_sum_n, merges),
+                   contrib_bytes = cg_sparse_packet_bound_(n, cg_add_sat_(max_dropped, max_selected));
+    uint64_t room = cg_sparse_packet_bound_(n, max_selected);
+    cg_max_update_(&room, ex->plan.packet_room);
+    ex->mem.list_cap = (size_t)(max_sum_n > n ? n : max_sum_n);
+    ex->mem.lists = cg_arena_take_(arena, cg_mul_sat_(2, cg_list_bytes_(n, ex->mem.list_cap)));
+    ex->contrib.packets = cg_arena_take_(arena, contrib_bytes);
+    ex->contrib.cap = (size_t)contrib_bytes;
+    ex->reduced.cap = (size_t)cg_add_sat_(room, 1024);
+    ex->reduced.packet = cg_arena_take_(arena, ex->reduced.cap);
+    ex->mem.inbox = cg_arena_take_(arena, cg_mul_sat_(inboxes, cg_add_sat_(room, 1024)));
+}
+/* Behind them what merge and region need to cut a sum; buffers: of the sum, and of what was dropped. */
+static void cg_plan_cuts_(
+    cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch, uint64_t fan_in, uint64_t merges, int buffers) {
+    const uint64_t n = ex->n, max_dropped = cg_mul_sat_(cg_mul_sat_(fan_in, ex->plan.max_selected), merges),
+                   sum_bytes = cg_sparse_packet_bound_(n, ex->mem.list_cap);
+    ex->dropped.cap = (size_t)cg_add_sat_(
+        cg_sparse_packet_bound_(n, max_dropped), cg_mul_sat_((uint64_t)ex->transport.size, CG_HEADER_BYTES + 96));
+    for (int i = 0; i < 2; i++) {
+        ex->partial.buf[i] = cg_arena_take_(arena, i < buffers ? sum_bytes : 0);
+        ex->dropped.buf[i] = cg_arena_take_(arena, i < buffers ? ex->dropped.cap : 0);
+    }
+    cg_max_update_(
+        scratch, cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(n, cg_add_sat_(max_dropped, ex->plan.max_selected))), 64));
+}
+/* Pairs of a selection that leaves about as many as it was asked for; the k largest of the whole vector. */
+static int cg_accepts_pairs_(const cg_ex_ *ex) {
+    return cg_is_sparse_f32_(&ex->desc.op, ex->plan.traits) && ex->plan.traits & CG_KEEPS_ABOUT_;
+}
+static int cg_accepts_largest_(const cg_ex_ *ex) {
+    return cg_accepts_pairs_(ex) && ex->plan.traits & CG_KEEPS_LARGEST_;
+}
 
 /* List 0 or 1 of mem.lists, emptied, for up to mem.list_cap pairs with indices below n <= ex->n. */
 static void cg_list_in_mem_(const cg_ex_ *ex, int which, size_t n, cg_list_ *list) {
@@ -2470,9 +2402,45 @@ static cg_status cg_inputs_sum_(cg_ex_ *ex, float *y, size_t n) {
     cg_accum_ranks_(ex, y, n, &b);
     return cg_accum_all_(&b);
 }
-/* Does the fold make one packet of all, in reduced.packet? */
+/* reduced.packet = the majority of ex->inputs. */
+static cg_status cg_vote_of_inputs_(cg_ex_ *ex) {
+    return cg_vote(
+        ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
+}
+/* Does the fold make one packet of all, in reduced.packet? Over contributors only of a selection. */
 static int cg_folds_to_packet_(const cg_ex_ *ex) {
-    return ex->desc.fold == CG_FOLD_VOTE || (ex->desc.fold == CG_FOLD_CONTRIBUTORS && ex->desc.op.select.id);
+    return cg_fold_row_of_(ex->desc.fold)->reduce &&
+        (!cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_) || ex->desc.op.select.id);
+}
+static const char *cg_refuse_vote_(const cg_ex_ *ex) {
+    if (!(ex->plan.traits & CG_IS_SIGN_) || ex->plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_))
+        return "a vote is over cg_sign packets";
+    if (!cg_route_has_(ex, CG_ROUTE_PACKETS_MEET_)) return "votes are counted by allgather, server or scatter";
+    if (ex->desc.weight != 0.0f || ex->desc.back) return "a vote has no weights and no second operator";
+    return NULL;
+}
+static const char *cg_refuse_contributors_(const cg_ex_ *ex) {
+    if (!cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_)) return "contributors are counted by allgather";
+    if (ex->desc.weight != 0.0f) return "a mean over contributors has no weights";
+    if (ex->plan.traits & CG_NEEDS_SUPPORT_) return "given indices: every rank contributes; take the mean";
+    if (ex->plan.traits & CG_IS_PER_RANK_)
+        return "PermK: one rank contributes to every value; take the mean (scaled) or the sum (unscaled)";
+    return NULL;
+}
+static void cg_plan_allgather_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    const uint64_t size = (uint64_t)ex->transport.size;
+    ex->mem.inbox = cg_arena_take_(arena, cg_mul_sat_(size, ex->plan.packet_room));
+    if (ex->plan.has_pairs)
+        ex->inputs.reader = (cg_sparse_reader_ *)(void *)cg_arena_take_(
+            arena, cg_mul_sat_(size, sizeof(cg_sparse_reader_)));
+    ex->reduced.cap = cg_folds_to_packet_(ex) ? ex->plan.packet_room : 0;
+    if (cg_folds_to_packet_(ex) && cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_)) {
+        ex->reduced.cap = (size_t)cg_sum_bound_(ex, ex->n, size);
+        cg_max_update_(scratch, cg_sum_scratch_(&ex->desc.op, ex->n, size));
+        ex->mem.contributors = (uint32_t *)(void *)cg_arena_take_(
+            arena, cg_mul_sat_(4, cg_mul_sat_(size, ex->plan.max_selected)));
+    }
+    ex->reduced.packet = cg_arena_take_(arena, ex->reduced.cap);
 }
 static cg_status cg_route_allgather_(cg_ex_ *ex) {
     cg_status s;
@@ -2490,9 +2458,7 @@ static cg_status cg_route_allgather_(cg_ex_ *ex) {
             cg_accept_(ex, packet, ex->inputs.len[q], ex->n, cg_stripe_tag_(ex, 0, 0), 0, &ex->desc.op, q, q);
     }
     if (ex->status != CG_OK || !cg_folds_to_packet_(ex)) return CG_OK;
-    s = ex->desc.fold == CG_FOLD_VOTE ? cg_vote(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet,
-                                            ex->reduced.cap, &ex->reduced.len)
-                                      : cg_mean_of_contributors_(ex);
+    s = cg_fold_row_of_(ex->desc.fold)->reduce(ex);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     return CG_OK;
     CG_CO_END_
@@ -2506,21 +2472,44 @@ static cg_status cg_write_allgather_(cg_ex_ *ex) {
 /* src/exchange/owner.h */
 /* owner: the routes server and scatter, on which an owner adds packets and sends the sum back to everybody
 
-   Offers   cg_route_server_, cg_route_scatter_, what they write (cg_write_*_), cg_reduced_tag_, cg_accept_stripes_,
-            cg_write_stripes_, cg_write_reduced_, tables of numbers (cg_own_table_, cg_allgather_tables_begin_,
-            cg_lengths_read_)
-   Needs    coroutine, notes, accumulate, allgather (cg_sum_check_saturated_), core's reduce
+   Offers   cg_route_server_, cg_route_scatter_, cg_plan_owner_, cg_accepts_server_, what they write (cg_write_*_),
+            cg_reduced_tag_, cg_accept_stripes_, cg_write_stripes_, cg_write_reduced_, tables of numbers
+            (cg_own_table_, cg_allgather_tables_begin_, cg_lengths_read_)
+   Needs    memory, coroutine, notes, accumulate, allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->inputs, ex->reduced, ex->contrib, ex->mem.inbox, stripes and sum, desc.carry, ex->result
    The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter).
    The second takes the reduced packet back. It is exact (cg_reduce), a vote, or encoded by plan.back; what that loses
    stays in carry, or is taken out of what the owner says it has contributed. */
 
+static void cg_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    const uint64_t reduced_room = cg_reduced_room_(ex), size = (uint64_t)ex->transport.size;
+    const int striped = cg_route_has_(ex, CG_ROUTE_STRIPES_);
+    const int is_owner = striped || ex->plan.root == ex->transport.rank || !ex->transport.sendrecv ||
+        ex->desc.leader == CG_LEADER_BY_SCORE;
+    ex->mem.inbox = cg_arena_take_(arena, is_owner ? cg_mul_sat_(size, ex->plan.packet_room) : 0);
+    ex->reduced.packet = cg_arena_take_(arena, reduced_room);
+    ex->mem.stripes = cg_arena_take_(arena, striped ? cg_mul_sat_(size, reduced_room) : 0);
+    ex->reduced.cap = (size_t)reduced_room;
+    if (!is_owner || cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) return;
+    if (ex->plan.exact) {
+        cg_sum_scratch_max_(ex, scratch);
+        return;
+    }
+    ex->mem.sum = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, cg_stripe_max_n_(ex)));
+    if (ex->desc.carry ||
+        (ex->plan.back_traits & CG_IS_F32_ && !ex->plan.back.select.id && !ex->plan.back.sample.id &&
+            !ex->plan.back.transform.id))
+        return;
+    ex->contrib.packets = cg_arena_take_(arena,
+        cg_add_sat_(
+            cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room), cg_dense_bound_(cg_stripe_max_n_(ex))));
+}
 /* contrib.packets = own.packets, but for this stripe, which is D(own packet) less the error of the second leg (mem.sum,
    which is overwritten) in terms of this rank's weight: as if this rank had sent so much less. */
 static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
     const size_t n = cg_stripe_n_(ex, stripe), bytes_before = (size_t)ex->own.offset[stripe],
                  bytes_after = (size_t)(ex->own.offset[ex->plan.stripes] - ex->own.offset[stripe + 1]);
-    const float sum_weight = ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)ex->opening.weight_sum;
+    const float sum_weight = (float)cg_divisor_(ex);
     const cg_tag tag = cg_stripe_tag_(ex, stripe, 0);
     const cg_op dense = cg_dense();
     size_t len;
@@ -2539,12 +2528,13 @@ static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
 }
 /* The tag that a reduced packet must have: exact sums and votes keep that of the packets they are made of, ... */
 static cg_tag cg_reduced_tag_(const cg_ex_ *ex, int stripe) {
-    return cg_stripe_tag_(ex, stripe, !ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && !cg_hops_reencode_(ex));
+    return cg_stripe_tag_(
+        ex, stripe, !ex->plan.exact && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && !cg_hops_reencode_(ex));
 }
 /* ... so that server and scatter mark them by another rank: N plus that of their maker. */
 static int cg_reduced_rank_(const cg_ex_ *ex, int maker) {
-    const int is_owner = ex->plan.route == CG_ROUTE_SERVER || ex->plan.route == CG_ROUTE_SCATTER;
-    return maker + (is_owner && (ex->plan.exact || ex->desc.fold == CG_FOLD_VOTE) ? ex->transport.size : 0);
+    const int keeps_tag = ex->plan.exact || cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_);
+    return maker + (keeps_tag && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) ? ex->transport.size : 0);
 }
 /* ex->reduced.packet = the fold of ex->inputs for this stripe, with desc.carry added where it is encoded again.
    mem.sum is then what encoding has lost, if carry or contrib.packets asks for it. Does nothing if ex has failed. */
@@ -2554,9 +2544,7 @@ static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
     const cg_extra side = cg_back_extra_(ex);
     cg_status s;
     if (ex->status != CG_OK) return;
-    if (ex->desc.fold == CG_FOLD_VOTE)
-        s = cg_vote(
-            ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
+    if (cg_fold_row_of_(ex->desc.fold)->reduce) s = cg_fold_row_of_(ex->desc.fold)->reduce(ex);
     else if (ex->plan.exact)
         s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->plan.max_level_sum, ex->reduced.packet,
             ex->reduced.cap, &ex->reduced.len, ex->mem.scratch, ex->mem.scratch_bytes);
@@ -2578,9 +2566,10 @@ static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
 }
 /* Only once the exchange cannot fail any more. */
 static void cg_owner_carry_update_(cg_ex_ *ex, int stripe) {
-    if (!ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && ex->desc.carry)
+    if (!ex->plan.exact && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && ex->desc.carry)
         memcpy(ex->desc.carry, ex->mem.sum, 4 * cg_stripe_n_(ex, stripe));
 }
+static int cg_accepts_server_(const cg_ex_ *ex) { return !(ex->plan.traits & CG_NEEDS_SUPPORT_); }
 static cg_status cg_route_server_(cg_ex_ *ex) {
     const int me = ex->transport.rank, root = ex->plan.root;
     const size_t inbox_stride = ex->plan.packet_room;
@@ -2711,13 +2700,31 @@ static cg_status cg_write_scatter_(cg_ex_ *ex) {
 /* src/exchange/partial.h */
 /* partial: the routes ring and tree, on which a partial sum goes from rank to rank
 
-   Offers   cg_route_ring_, cg_route_tree_, and what they write (cg_write_*_)
-   Needs    coroutine, accumulate, owner (stripes), allgather (cg_sum_check_saturated_), core's reduce
+   Offers   cg_route_ring_, cg_route_tree_, what they need of mem (cg_plan_*_) and what they write (cg_write_*_)
+   Needs    memory, coroutine, accumulate, owner (stripes), allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->partial, ex->reduced, ex->inputs, ex->own, ex->mem.inbox, stripes and sum, desc.carry, ex->result
    An exact partial sum is a packet all the time, and cg_reduce adds to it. Otherwise a rank collects the packets that
    come, then decodes them, adds its own gradient and encodes the sum by desc.op, once per rank and stripe. Either way
    the tag of a partial sum has the rank that sends it, because cg_reduce keeps the tag of its first packet. */
 
+/* hops: packets that a rank keeps until it encodes the sum again. */
+static void cg_plan_partial_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch, uint64_t hops, uint64_t stripes) {
+    const uint64_t reduced_room = cg_reduced_room_(ex);
+    ex->mem.inbox = cg_arena_take_(arena, cg_mul_sat_(hops, reduced_room));
+    ex->partial.buf[0] = cg_arena_take_(arena, reduced_room);
+    ex->partial.buf[1] = cg_arena_take_(arena, reduced_room);
+    ex->mem.stripes = cg_arena_take_(arena, cg_mul_sat_(stripes, reduced_room));
+    if (ex->plan.exact) cg_sum_scratch_max_(ex, scratch);
+    else ex->mem.sum = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, ex->n));
+    ex->reduced.cap = (size_t)reduced_room;
+}
+static void cg_plan_ring_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    cg_plan_partial_(ex, arena, scratch, 1, (uint64_t)ex->transport.size);
+}
+/* a rank of a tree that encodes again keeps the packets of all its children until then */
+static void cg_plan_tree_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    cg_plan_partial_(ex, arena, scratch, ex->plan.exact ? 1 : cg_add_sat_(cg_tree_depth_(ex), 1), 0);
+}
 /* A new partial sum of a stripe: this rank's packet, if exact. */
 static void cg_partial_begin_(cg_ex_ *ex, int stripe) {
     ex->partial.received = 0;
@@ -2774,7 +2781,7 @@ static void cg_partial_encode_(cg_ex_ *ex, int stripe) {
     b.grad = cg_at_(ex->grad, start);
     b.grad_weight = cg_weight_of_(ex, (size_t)ex->transport.rank);
     b.carry = ex->desc.carry ? cg_at_(ex->desc.carry, start) : NULL;
-    b.carry_weight = ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)ex->opening.weight_sum;
+    b.carry_weight = (float)cg_divisor_(ex);
     for (int i = 0; i < ex->partial.received; i++)
         cg_accum_packet_(&b, (const uint8_t *)ex->inputs.packet[i], ex->inputs.len[i], 1.0f);
     if (ex->desc.side) side = *ex->desc.side;
@@ -2803,8 +2810,7 @@ static cg_status cg_contribution_less_hop_error_(cg_ex_ *ex) {
         float *error = ex->mem.sum + start;
         size_t len;
         if (ex->desc.carry) {
-            cg_axpby_(error, n, ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ex->opening.weight_sum), 0.0f,
-                cg_at_mut_(ex->desc.carry, start));
+            cg_axpby_(error, n, (float)(1.0 / cg_divisor_(ex)), 0.0f, cg_at_mut_(ex->desc.carry, start));
             cg_clamp_(cg_at_mut_(ex->desc.carry, start), n);
             cg_axpby_(cg_at_(ex->grad, start), n, 1.0f, 0.0f, error);
         } else {
@@ -2883,7 +2889,7 @@ static cg_status cg_write_tree_(cg_ex_ *ex) {
 /* src/exchange/merge.h */
 /* merge: gTop-k, a tree on which the k largest values of every sum of two packets survive
 
-   Offers   cg_route_merge_; cg_write_reduced_ writes its result
+   Offers   cg_route_merge_, cg_plan_merge_; cg_write_reduced_ writes its result
    Needs    coroutine, lists, allgather (cg_sum_check_saturated_)
    Touches  ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->mem.inbox and lists, ex->result
    What a rank cuts off a sum it takes out of its own contribution, so that error feedback keeps it. */
@@ -2928,6 +2934,10 @@ CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
     ex->dropped.any = 1;
     return s;
 }
+static void cg_plan_merge_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    cg_plan_lists_(ex, arena, 2, 1, cg_tree_depth_(ex));
+    cg_plan_cuts_(ex, arena, scratch, 2, cg_tree_depth_(ex), 2);
+}
 static cg_status cg_route_merge_(cg_ex_ *ex) {
     const int me = ex->transport.rank, size = ex->transport.size;
     cg_status s;
@@ -2957,7 +2967,7 @@ static cg_status cg_route_merge_(cg_ex_ *ex) {
 /* src/exchange/region.h */
 /* region: Ok-Topk, on which every rank sums a region of the vector and all together keep the k largest values
 
-   Offers   cg_route_region_, cg_write_region_
+   Offers   cg_route_region_, cg_plan_region_, cg_write_region_
    Needs    coroutine, notes, lists, owner (tables), allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->region, ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->note, ex->inputs, ex->mem.inbox and
             lists, ex->result
@@ -2965,6 +2975,16 @@ static cg_status cg_route_merge_(cg_ex_ *ex) {
    them. The owner of a region adds up the packets of it. The threshold is then found byte by byte, from histograms of
    all ranks; values equal to it survive in the order of regions, as many as there is room for. */
 
+static void cg_plan_region_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    const uint64_t size = (uint64_t)ex->transport.size;
+    cg_plan_lists_(ex, arena, size, size, 1);
+    cg_plan_cuts_(ex, arena, scratch, size, 1, 1);
+    ex->region.bounds = (uint64_t *)(void *)cg_arena_take_(arena, 8 * (size + 1));
+    ex->region.send_offset = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
+    ex->region.ties = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
+    /* 256 counts of 4 bytes and a note from every rank */
+    ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, CG_COUNT_BYTES_ + CG_NOTE_BYTES_));
+}
 /* out: N numbers of 8 bytes, where this rank would let every region begin so that each has as many of its indices. */
 CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
     const size_t size = cg_ranks_(ex);
@@ -3169,12 +3189,28 @@ static cg_status cg_write_region_(cg_ex_ *ex) {
 /* src/exchange/shared_linear.h */
 /* shared_linear: the routes shared and linear, on which an allreduce sums f32 values that all ranks have in one place
 
-   Offers   cg_route_shared_, cg_route_linear_, and what they write (cg_write_*_)
-   Needs    coroutine, lists, core's sparse, traits, matrix (PowerSGD) and packet (cg_packet_seal_)
+   Offers   cg_route_shared_, cg_route_linear_, what they need of mem (cg_plan_*_) and what they write (cg_write_*_)
+   Needs    coroutine, lists, core's sparse, matrix (PowerSGD) and packet (cg_packet_seal_)
    Touches  ex->reduced, ex->contrib, ex->mem.inbox, lists and matrix_work, desc.warm, ex->result
    Shared: the leader selects, everybody takes its indices. Linear: dense, random-k and rotated vectors as they are;
    low-rank by PowerSGD, one allreduce for each factor. A failed rank contributes NaN, so that all see it in the sum. */
 
+static void cg_plan_shared_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    (void)scratch;
+    cg_plan_lists_(ex, arena, 1, 1, 1);
+}
+static void cg_plan_linear_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    (void)scratch;
+    ex->reduced.packet = cg_arena_take_(arena, ex->plan.packet_room);
+    ex->reduced.cap = (size_t)ex->plan.packet_room;
+    if (ex->plan.traits & CG_IS_MATRIX_)
+        ex->mem.matrix_work = (double *)(void *)cg_arena_take_(arena, cg_mul_sat_(8, ex->plan.transformed_n));
+}
+static int cg_accepts_linear_(const cg_ex_ *ex) {
+    const uint32_t traits = ex->plan.traits;
+    return cg_is_dense_f32_(&ex->desc.op, traits) && !(traits & CG_IS_PER_RANK_) &&
+        !(traits & CG_IS_MATRIX_ && !(traits & CG_IS_LINEAR_MATRIX_));
+}
 /* The values of reduced.packet; floats in host order while they are being summed. */
 static float *cg_payload_(const cg_ex_ *ex) { return (float *)(void *)(ex->reduced.packet + CG_HEADER_BYTES); }
 /* payload = alpha times the k f32 values of a packet, then zeros up to `total`; NaN all over if this rank has failed.
@@ -3283,10 +3319,9 @@ static cg_status cg_write_shared_(cg_ex_ *ex) {
    scaled to this rank's share. */
 static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
-    const cg_traits_ traits = cg_traits_of_(op, ex->n);
-    const size_t p_floats = traits.shape.rows * traits.shape.r, q_floats = traits.shape.cols * traits.shape.r;
+    const size_t p_floats = ex->plan.left_floats, q_floats = (size_t)ex->plan.transformed_n - p_floats;
     const float *q = cg_payload_(ex) + p_floats;
-    const float own_share = ex->desc.fold == CG_FOLD_SUM ? (float)(1.0 / ex->opening.weight_sum) : 1.0f;
+    const float own_share = (float)(cg_divisor_(ex) / ex->opening.weight_sum);
     cg_info info = CG_ZERO;
     cg_status s;
     for (size_t i = 0; ex->desc.warm && i < q_floats; i++) cg_store_(ex->desc.warm, i, q[i]);
@@ -3308,13 +3343,12 @@ static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
 }
 static cg_status cg_route_linear_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
-    const cg_traits_ traits = cg_traits_of_(op, ex->n);
     const float alpha = cg_alpha_(ex, (size_t)ex->transport.rank);
-    const size_t p_floats = traits.shape.rows * traits.shape.r, all_floats = (size_t)traits.shape.transformed_n;
+    const size_t p_floats = ex->plan.left_floats, all_floats = (size_t)ex->plan.transformed_n;
     float *p = cg_payload_(ex), *q = p + p_floats;
     cg_status s;
     CG_CO_BEGIN_(ex)
-    if (traits.shape.is_matrix) {
+    if (ex->plan.traits & CG_IS_MATRIX_) {
         cg_lowrank_left_(op, &ex->desc.tag, ex->desc.warm, ex->grad, alpha, p, ex->mem.matrix_work);
         /* a failed rank sends NaN, so that nobody waits for it */
         if (ex->status != CG_OK) memset(p, 0xff, 4 * p_floats);
@@ -3336,12 +3370,69 @@ static cg_status cg_route_linear_(cg_ex_ *ex) {
     CG_CO_END_
 }
 static cg_status cg_write_linear_(cg_ex_ *ex) {
-    if (ex->plan.is_matrix) return cg_powersgd_finish_(ex);
+    if (ex->plan.traits & CG_IS_MATRIX_) return cg_powersgd_finish_(ex);
     /* the header of a packet of equal length; its checksum is not looked at again */
     memcpy(ex->reduced.packet, ex->own.packets, CG_HEADER_BYTES);
     cg_floats_swap_le_(cg_payload_(ex), (size_t)ex->plan.transformed_n);
     return cg_ex_decode_(ex, ex->reduced.packet, (size_t)ex->own.offset[1], 1.0f, 0.0f, ex->result, ex->n);
 }
+
+/* src/exchange/rows.h */
+/* rows: the tables of routes and folds
+
+   Offers   cg_route_row_of_, cg_fold_row_of_, cg_is_known_
+   Needs    routes (what a row holds), and the rooms of all routes, whose functions the rows name
+   Touches  nothing
+   A row stands at the place of its id. A new route is a row here, beside its id and its room. */
+
+#define CG_REFUSAL_LARGEST_ "merge and region keep the k largest: take topk, mstopk, dgc or sidco with f32 values"
+static const cg_route_row_ cg_route_rows_[] = {
+    { CG_ROUTE_AUTO, 0, NULL, NULL, NULL, NULL, NULL }, /* resolved before a row is asked for */
+    { CG_ROUTE_ALLGATHER, CG_ROUTE_PACKETS_MEET_ | CG_ROUTE_MEETS_EVERYWHERE_ | CG_ROUTE_READS_LENGTHS_, NULL, NULL,
+        cg_plan_allgather_, cg_route_allgather_, cg_write_allgather_ },
+    { CG_ROUTE_RING, CG_ROUTE_SENDS_ | CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_HOPS_, NULL, NULL,
+        cg_plan_ring_, cg_route_ring_, cg_write_ring_ },
+    { CG_ROUTE_TREE, CG_ROUTE_SENDS_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_HOPS_, NULL, NULL, cg_plan_tree_,
+        cg_route_tree_, cg_write_tree_ },
+    { CG_ROUTE_SCATTER,
+        CG_ROUTE_SENDS_ | CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_HAS_OWNER_ | CG_ROUTE_PACKETS_MEET_ |
+            CG_ROUTE_TELLS_LENGTHS_,
+        NULL, NULL, cg_plan_owner_, cg_route_scatter_, cg_write_scatter_ },
+    { CG_ROUTE_SERVER, CG_ROUTE_HAS_OWNER_ | CG_ROUTE_PACKETS_MEET_ | CG_ROUTE_HAS_LEADER_ | CG_ROUTE_READS_LENGTHS_,
+        cg_accepts_server_, "given indices: take allgather, or the route shared", cg_plan_owner_, cg_route_server_,
+        cg_write_server_ },
+    { CG_ROUTE_MERGE, CG_ROUTE_SENDS_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_HAS_NO_WEIGHTS_, cg_accepts_largest_,
+        CG_REFUSAL_LARGEST_, cg_plan_merge_, cg_route_merge_, cg_write_reduced_ },
+    { CG_ROUTE_SHARED,
+        CG_ROUTE_ALLREDUCES_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_HAS_LEADER_ | CG_ROUTE_LEADS_IN_TURN_ |
+            CG_ROUTE_COMPRESSES_LATER_,
+        cg_accepts_pairs_, "shared: take topk, mstopk, chunked, dgc or sidco with f32 values", cg_plan_shared_,
+        cg_route_shared_, cg_write_shared_ },
+    { CG_ROUTE_REGION, CG_ROUTE_SENDS_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_TELLS_COUNTS_ | CG_ROUTE_HAS_NO_WEIGHTS_,
+        cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_region_, cg_route_region_, cg_write_region_ },
+    { CG_ROUTE_LINEAR, CG_ROUTE_ALLREDUCES_, cg_accepts_linear_,
+        "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank", cg_plan_linear_,
+        cg_route_linear_, cg_write_linear_ },
+};
+static const cg_fold_row_ cg_fold_rows_[] = {
+    { CG_FOLD_MEAN, CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_, NULL, NULL },
+    { CG_FOLD_SUM, CG_FOLD_IS_LINEAR_, NULL, NULL },
+    { CG_FOLD_VOTE, CG_FOLD_NEEDS_SIGNS_, cg_refuse_vote_, cg_vote_of_inputs_ },
+    { CG_FOLD_CONTRIBUTORS, CG_FOLD_DIVIDES_ | CG_FOLD_NEEDS_PLACES_, cg_refuse_contributors_,
+        cg_mean_of_contributors_ },
+    { 0, 0, NULL, NULL }, /* of a fold that is not known, and refused */
+};
+enum {
+    CG_ROUTE_COUNT_ = sizeof cg_route_rows_ / sizeof cg_route_rows_[0],
+    CG_FOLD_COUNT_ = sizeof cg_fold_rows_ / sizeof cg_fold_rows_[0] - 1
+};
+static const cg_route_row_ *cg_route_row_of_(uint32_t route) {
+    return &cg_route_rows_[route < CG_ROUTE_COUNT_ ? route : 0];
+}
+static const cg_fold_row_ *cg_fold_row_of_(uint32_t fold) {
+    return &cg_fold_rows_[fold < CG_FOLD_COUNT_ ? fold : CG_FOLD_COUNT_];
+}
+static int cg_is_known_(uint32_t route, uint32_t fold) { return route < CG_ROUTE_COUNT_ && fold < CG_FOLD_COUNT_; }
 
 /* src/exchange/exchange.h */
 /* exchange: one exchange from start to report, blocking or in pieces
@@ -3354,24 +3445,6 @@ static cg_status cg_write_linear_(cg_ex_ *ex) {
    reason, in the same exchange. The result, model, carry and warm change only after the last message, when all packets
    have been checked. */
 
-/* A route: the coroutine that moves its messages and makes sure that all is there and right, and what it writes then,
-   which cannot fail. The coroutine returns CG_OK when its last message is moved, with this rank's outcome in
-   ex->status; any other status: all ranks have stopped. In the order of cg_route; CG_ROUTE_AUTO is resolved before. */
-static const struct cg_route_row_ {
-    cg_status (*move)(cg_ex_ *ex);
-    cg_status (*write)(cg_ex_ *ex);
-} cg_route_rows_[] = {
-    { cg_route_allgather_, cg_write_allgather_ },
-    { cg_route_allgather_, cg_write_allgather_ },
-    { cg_route_ring_, cg_write_ring_ },
-    { cg_route_tree_, cg_write_tree_ },
-    { cg_route_scatter_, cg_write_scatter_ },
-    { cg_route_server_, cg_write_server_ },
-    { cg_route_merge_, cg_write_reduced_ },
-    { cg_route_shared_, cg_write_shared_ },
-    { cg_route_region_, cg_write_region_ },
-    { cg_route_linear_, cg_write_linear_ },
-};
 /* Coroutine of the opening, which returns as a route does: records of all ranks, checked; scales, if they are to be
    agreed on; a verdict, if messages depend on records. */
 static cg_status cg_opening_(cg_ex_ *ex) {
@@ -3416,7 +3489,7 @@ static cg_status cg_ex_resume_(cg_ex_ *ex) {
         cg_phase_begin_(ex, CG_PHASE_ROUTE_);
     }
     if (ex->co.phase == CG_PHASE_ROUTE_) {
-        s = cg_route_rows_[ex->plan.route].move(ex);
+        s = cg_route_row_of_(ex->plan.route)->move(ex);
         if (s != CG_OK) return s;
         cg_phase_begin_(ex, CG_PHASE_CLOSING_);
     }
@@ -3446,7 +3519,7 @@ static void cg_count_io_(cg_ex_ *ex) {
 /* Ends the exchange: writes what it has, takes the step of the model and completes the report. */
 static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     ex->co.phase = CG_PHASE_DONE_;
-    if (s == CG_OK && ex->status == CG_OK) s = cg_route_rows_[ex->plan.route].write(ex);
+    if (s == CG_OK && ex->status == CG_OK) s = cg_route_row_of_(ex->plan.route)->write(ex);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     ex->report.route = ex->plan.route;
     if (ex->status != CG_OK) {
@@ -3687,7 +3760,7 @@ typedef struct cg_batch_ {
 static int cg_batch_is_small_(const cg_batch_ *p, size_t i) {
     const cg_exchange_desc *d = &p->layers[i].desc,
                            *first = p->first_small < p->count ? &p->layers[p->first_small].desc : d;
-    return p->layers[i].n < p->small_below && (d->fold == CG_FOLD_MEAN || d->fold == CG_FOLD_SUM) &&
+    return p->layers[i].n < p->small_below && cg_fold_row_of_(d->fold)->traits & CG_FOLD_IS_LINEAR_ &&
         d->fold == first->fold && cg_as_bits_(d->weight) == cg_as_bits_(first->weight);
 }
 /* Exchanges go by the index of their layer; count stands for that of the small ones. */

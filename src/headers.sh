@@ -29,21 +29,21 @@ header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h cor
     core/quantize/scales.h core/quantize/formats.h core/quantize/lloyd.h core/quantize/plain.h core/layout.h \
     core/sample.h core/transform.h core/source.h \
     core/select/list.h core/select/filter.h core/select/topk.h core/select/thresholds.h core/select/wangni.h \
-    core/select/sides.h core/select/with_aux.h core/select/chunked.h core/matrix.h core/error.h \
-    core/rows.h core/indices.h \
+    core/select/sides.h core/select/with_aux.h core/select/chunked.h core/matrix.h core/error.h core/indices.h \
+    core/rows.h \
     core/encode.h core/compress.h core/decoder.h core/verify.h core/decode_into.h core/decode.h core/reduce.h \
-    core/sparse.h core/traits.h core/about.h core/f16.h core/status.h core/base/fp_end.h core/base/end.h
+    core/sparse.h core/resolve.h core/about.h core/f16.h core/status.h core/base/fp_end.h core/base/end.h
 
 header compgrad_exchange.h exchange/manual.h exchange/api.h exchange/begin.h core/base/fp_begin.h \
     exchange/ranks.h exchange/collectives.h exchange/routes.h exchange/memory.h exchange/opening.h exchange/notes.h \
     exchange/packets.h exchange/coroutine.h exchange/lists.h exchange/accumulate.h exchange/allgather.h \
     exchange/owner.h exchange/partial.h exchange/merge.h exchange/region.h exchange/shared_linear.h \
-    exchange/exchange.h exchange/layers.h \
+    exchange/rows.h exchange/exchange.h exchange/layers.h \
     core/base/fp_end.h core/base/end.h
 
 header compgrad_ef.h ef/manual.h ef/api.h ef/begin.h core/base/fp_begin.h ef/kinds.h ef/omega.h ef/schedule.h \
     ef/report.h ef/plan.h ef/residual8.h ef/step.h ef/mark.h ef/laq.h ef/rollback.h ef/compress.h ef/commit.h \
-    ef/exchange.h ef/agree.h ef/withdraw.h ef/adjust.h ef/save.h core/base/fp_end.h core/base/end.h
+    ef/exchange.h ef/agree.h ef/withdraw.h ef/rows.h ef/adjust.h ef/save.h core/base/fp_end.h core/base/end.h
 
 header compgrad_sketch.h sketch/manual.h sketch/api.h sketch/begin.h core/base/fp_begin.h sketch/hash.h \
     sketch/sketch.h sketch/estimate.h sketch/heavy.h sketch/packets.h sketch/exchange.h \

@@ -30,23 +30,28 @@ static size_t cg_plan_bound_(const cg_plan_ *plan, const cg_op *op, const cg_ext
     else if (cg_has_indices_(plan)) indices = cg_index_bound_(op, plan->universe, cg_index_count_(plan, k));
     return cg_size_or_zero_(cg_add_sat_(cg_add_sat_(values, indices), CG_HEADER_BYTES));
 }
-/* Bytes that any packet of op and n values fits; 0: op is illegal or does not fit n, or the bound overflows. PermK
-   leaves some ranks one value fewer, and Elias-Fano may need a bit more for each index then. */
+/* Bytes that any packet of op fits, whose plan this is; 0: op refuses, or they overflow. PermK leaves some ranks one
+   value fewer, and Elias-Fano may need a bit more for each index then. */
+static size_t cg_op_bound_(const cg_op *op, const cg_extra *extra, const cg_plan_ *plan) {
+    const size_t most = cg_plan_bound_(plan, op, extra);
+    cg_plan_ fewer = *plan;
+    size_t bytes;
+    if (!most || !(plan->traits & CG_IS_PER_RANK_) || !plan->sampled_n) return most;
+    fewer.sampled_n--;
+    cg_plan_resume_(&fewer, op);
+    bytes = cg_plan_bound_(&fewer, op, extra);
+    return bytes > most ? bytes : most;
+}
+/* The same for n values; 0 also if op is illegal or does not fit n. */
 static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_plan_ plan;
-    size_t most, fewer;
     if (!op || cg_op_resolve_(op, &plan.traits) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
     cg_plan_set_(&plan, op, n, NULL);
-    most = cg_plan_bound_(&plan, op, extra);
-    if (!most || !(plan.traits & CG_IS_PER_RANK_) || !plan.sampled_n) return most;
-    plan.sampled_n--;
-    cg_plan_resume_(&plan, op);
-    fewer = cg_plan_bound_(&plan, op, extra);
-    return fewer > most ? fewer : most;
+    return cg_op_bound_(op, extra, &plan);
 }
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    size_t bytes = !op || cg_op_check_new_(op) != CG_OK ? 0 : cg_bound_(op, extra, n);
+    size_t bytes = !op || cg_op_only_old_(op) ? 0 : cg_bound_(op, extra, n);
     cg_fenv_leave_(env);
     return bytes;
 }

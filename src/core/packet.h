@@ -1,7 +1,7 @@
 /* packet: header and checksum of a packet, and the sizes of its index section
 
    Offers   checksums of several parts, cg_header_put_, cg_header_get_, cg_packet_finalize_, cg_index_code_ and sizes
-   Needs    base, kernels (checksum), codes/golomb, stages, plan
+   Needs    base, kernels (checksum), stages, plan; the codes of indices by their rows
    Touches  the packet that is written
    Other headers may use: cg_packet_rank_put_, cg_packet_seal_, cg_seal_is_intact_, cg_seal_put_
    The manual draws the header byte by byte. cg_header_get_ accepts any bytes: what it returns with CG_OK is
@@ -58,23 +58,10 @@ static void cg_header_put_(uint8_t *p, const cg_info *info) {
     cg_put32_(p + 144, cg_as_bits_(info->threshold));
 }
 
-/* Sizes of the index section. universe: all indices are below it; k of them are stored. Elias-Fano stores the low bits
-   of each index, then a bit string of k ones and as many zeros as there are different high parts. */
-static unsigned cg_elias_fano_low_bits_(uint64_t universe, uint64_t k) {
-    return k && universe / k ? cg_log2_(universe / k) : 0;
-}
-static uint64_t cg_elias_fano_low_bytes_(uint64_t universe, uint64_t k) {
-    return cg_word_bytes_(cg_mul_sat_(k, cg_elias_fano_low_bits_(universe, k)));
-}
-static uint64_t cg_elias_fano_high_bits_(uint64_t universe, uint64_t k) {
-    return k ? cg_add_sat_(k, ((universe - 1) >> cg_elias_fano_low_bits_(universe, k)) + 1) : 0;
-}
-/* Bytes of k indices below universe; for Golomb the maximum, 0 for CG_CODE_AUTO, which means no indices here. */
+/* Bytes of k indices below universe; the maximum where a code's length varies; 0 for CG_CODE_AUTO, which means no
+   indices here. */
 static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
-    if (code == CG_CODE_AUTO || k == 0) return 0;
-    if (code == CG_CODE_BITMAP) return cg_word_bytes_(universe);
-    if (code == CG_CODE_GOLOMB) return cg_rice_bound_(universe, k);
-    return cg_add_sat_(cg_elias_fano_low_bytes_(universe, k), cg_word_bytes_(cg_elias_fano_high_bits_(universe, k)));
+    return code && k ? cg_index_coder_at_(code)->bytes(universe, k) : 0;
 }
 /* The index code that the encoder takes for k indices, as it stands in the header; the decoder demands the same. */
 static uint32_t cg_index_code_(const cg_op *op, const cg_plan_ *plan, uint64_t k) {
@@ -87,29 +74,17 @@ static uint32_t cg_index_code_(const cg_op *op, const cg_plan_ *plan, uint64_t k
 }
 /* Bytes for any number of indices up to k, in the code that cg_index_code_ takes for each. */
 static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) {
-    uint64_t bitmap = cg_word_bytes_(universe),
-             sparse = cg_add_sat_(cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k), 8);
-    switch (op->code.id) {
-    case CG_CODE_BITMAP: return bitmap;
-    case CG_CODE_ELIAS_FANO: return sparse;
-    case CG_CODE_GOLOMB:
-        /* at worst 1.08 bits for each of the universe; fewer than k indices take no more than k, but for the steps
-           of the Rice parameter, which the eighth covers */
-        sparse = cg_add_sat_(cg_rice_bound_(universe, k), cg_add_sat_(cg_rice_bound_(universe, k) / 8, 16)) &
-            ~(uint64_t)3;
-        bitmap = cg_add_sat_(cg_word_bytes_(cg_add_sat_(universe, universe / 8)), 8);
-        return sparse < bitmap ? sparse : bitmap;
-    default: return sparse < bitmap ? sparse : bitmap;
-    }
+    return cg_index_coder_at_(op->code.id)->bound(universe, k);
 }
 
-/* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, *plan is that of the packet, all
-   counts are what its stages can leave, section sizes are multiples of 4 and fit a size_t together; op.k is restored where it was set.
+/* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, *plan is that of the packet,
+   all counts are what its stages can leave, section sizes are multiples of 4 and fit a size_t together; op.k is
+   restored where it was set.
    packet_bytes may still differ from len, and value_bytes from what the quantizer writes: cg_decoder_open_ checks.
    On an error *info and *plan are partly filled. */
 static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_plan_ *plan) {
     cg_status s;
-    uint64_t value_bytes, index_bytes, indices, sampled_n;
+    uint64_t value_bytes, index_bytes, indices, most, sampled_n;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
     for (int i = 0; i < 4; i++)
         if (p[i] != cg_magic_[i]) return CG_E_CORRUPT;
@@ -163,9 +138,8 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
         return CG_E_CORRUPT;
     indices = cg_index_count_(plan, info->k);
     if (info->index_code != cg_index_code_(&info->op, plan, indices)) return CG_E_CORRUPT;
-    if (info->index_code == CG_CODE_GOLOMB
-            ? index_bytes % 4 || index_bytes > cg_index_bytes_(CG_CODE_GOLOMB, plan->universe, indices)
-            : index_bytes != cg_index_bytes_(info->index_code, plan->universe, indices))
+    most = cg_index_bytes_(info->index_code, plan->universe, indices);
+    if (plan->traits & CG_INDEX_LENGTH_VARIES_ ? index_bytes % 4 || index_bytes > most : index_bytes != most)
         return CG_E_CORRUPT;
     if (value_bytes % 4 || cg_add_sat_(cg_add_sat_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2)
         return CG_E_CORRUPT;

@@ -146,8 +146,8 @@ static const char *cg_stage_name_(size_t i, const char **params) {
         return "user";
     }
     i -= 2;
-    if (i + 1 < CG_INDEX_CODE_COUNT_) return cg_index_code_names_[i + 1];
-    i -= CG_INDEX_CODE_COUNT_ - 1;
+    for (unsigned id = 1; cg_index_coder_at_(id); id++, i--)
+        if (i == 0) return cg_index_coder_at_(id)->name;
     return i + 1 < CG_VALUE_CODE_COUNT_ ? cg_value_code_names_[i + 1] : NULL;
 }
 /* What people call things elsewhere, without '-' and '_', and what it is here. */
@@ -535,8 +535,8 @@ static int cg_parse_stage_(cg_parser_ *s, cg_word_ w, cg_op *op) {
             if (cg_word_is_(w, cg_row_at_(slot, id)->name)) return cg_parse_row_(s, cg_row_at_(slot, id), op);
     for (size_t i = 0; i < CG_PRESET_ROWS_; i++)
         if (cg_word_is_(w, cg_preset_rows_[i].name)) return cg_parse_preset_(s, i, op);
-    for (unsigned i = 1; i < CG_INDEX_CODE_COUNT_; i++)
-        if (cg_word_is_(w, cg_index_code_names_[i])) return op->code.id = (uint8_t)i, 1;
+    for (unsigned i = 1; cg_index_coder_at_(i); i++)
+        if (cg_word_is_(w, cg_index_coder_at_(i)->name)) return op->code.id = (uint8_t)i, 1;
     for (unsigned i = 1; i < CG_VALUE_CODE_COUNT_; i++)
         if (cg_word_is_(w, cg_value_code_names_[i])) return op->code.arg = (uint16_t)i, 1;
     if (cg_word_is_(w, "dense")) return 1;

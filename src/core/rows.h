@@ -105,7 +105,7 @@ static const cg_selection_ cg_selections_[] = {
         blocks),
     CG_ROW_(CG_SELECT_GIVEN, "given", "support=0", CG_STALLS_("given"), CG_IS_BIASED_ | CG_NEEDS_SUPPORT_, CG_SIZE_(0),
         CG_NO_VALUE_, all, given, by_data),
-    CG_ROW_(CG_SELECT_VARIANCE, "variance", "alpha=1", CG_STALLS_("variance"), CG_IS_BIASED_ | CG_NEEDS_AUX_,
+    CG_ROW_(CG_SELECT_VARIANCE, "variance", "alpha=1", CG_STALLS_("variance"), CG_IS_BIASED_ | CG_NEEDS_AUX_ | CG_AUX_IS_VARIANCE_,
         CG_NO_SIZE_, CG_NOT_NEGATIVE_, all, variance, by_data),
 };
 #undef CG_ROW_
@@ -155,7 +155,7 @@ static const cg_quantizer_ cg_quantizers_[] = {
         CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_,
         CG_SCALES_(1, absmax, absmax, magnitude), CG_GRID_(of_bits), levels, levels, CG_TOTAL_, grid),
     CG_ROW_(CG_QUANTIZE_MINMAX, "minmax", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "norm", 1),
-        CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_,
+        CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_ | CG_SCALES_ARE_ENDS_, CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_,
         CG_SCALES_(2, range, range, range), CG_GRID_(none), levels, levels, CG_TOTAL_, minmax),
     CG_ROW_(CG_QUANTIZE_TERNGRAD, "terngrad", "", NULL, CG_FLAGS_("nearest", "clip", 3),
         CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
@@ -212,7 +212,26 @@ static const cg_quantizer_ cg_quantizers_[] = {
 static const cg_stage_row_ cg_user_row_ = { CG_SLOT_QUANTIZE_, CG_QUANTIZE_USER, "user", "", NULL, CG_NO_FLAGS_,
     CG_IS_USER_CODEC_ | CG_IS_BIASED_, CG_ARG_(0, 65535), CG_SIZE_(0), CG_NOT_NEGATIVE_, cg_error_unknown_ };
 
+/* ---- codes of indices ---- */
+
+#define CG_ROW_(id, name, traits, bytes, bound, code, reader)                                                      \
+  {                                                                                                                \
+    id, name, traits, cg_index_bytes_##bytes##_, cg_index_bound_##bound##_, cg_index_put_##code##_,                \
+        cg_index_open_##code##_, cg_index_get_##reader##_, cg_index_padding_##code##_, cg_index_check_##reader##_ \
+  }
+static const cg_index_coder_ cg_index_coders_[] = {
+    /* chooses; in a header: there are no indices */
+    { CG_CODE_AUTO, "", 0, NULL, cg_index_bound_auto_, NULL, NULL, cg_index_get_bits_, NULL, NULL },
+    CG_ROW_(CG_CODE_ELIAS_FANO, "eliasfano", 0, elias_fano, elias_fano, elias_fano, bits),
+    CG_ROW_(CG_CODE_BITMAP, "bitmap", 0, bitmap, bitmap, bitmap, bits),
+    CG_ROW_(CG_CODE_GOLOMB, "golomb", CG_INDEX_LENGTH_VARIES_, golomb, golomb, golomb, golomb),
+};
+#undef CG_ROW_
+
 #define CG_LENGTH_OF_(table) (sizeof(table) / sizeof(table)[0])
+static const cg_index_coder_ *cg_index_coder_at_(unsigned id) {
+    return id < CG_LENGTH_OF_(cg_index_coders_) ? &cg_index_coders_[id] : NULL;
+}
 static const cg_stage_row_ *cg_row_at_(unsigned slot, unsigned id) {
     switch (slot) {
     case CG_SLOT_SAMPLE_: return id < CG_LENGTH_OF_(cg_samplers_) ? &cg_samplers_[id].stage : NULL;
@@ -234,6 +253,7 @@ static uint32_t cg_op_traits_(const cg_op *op) {
     if (op->select.id < CG_LENGTH_OF_(cg_selections_)) traits |= cg_selections_[op->select.id].stage.traits;
     if (op->quantize.id < CG_LENGTH_OF_(cg_quantizers_)) traits |= cg_quantizers_[op->quantize.id].stage.traits;
     else if (cg_is_user_codec_(&op->quantize)) traits |= cg_user_row_.traits;
+    if (op->code.id < CG_LENGTH_OF_(cg_index_coders_)) traits |= cg_index_coders_[op->code.id].traits;
     return traits;
 }
 static const cg_transformer_ *cg_transformer_of_(const cg_op *op) { return &cg_transformers_[op->transform.id]; }

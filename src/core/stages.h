@@ -7,8 +7,8 @@
    Other headers may use: cg_op_check_, cg_op_traits_
    A row says everything of a stage: its text, its parameters and their ranges, its traits and its functions. Parsing,
    printing, checking, planning and encoding read it. cg_op_check_ is the only judge of operators: those of the caller
-   and those in packet headers pass it before any other function of the implementation sees them. cg_op_check_new_ refuses a
-   caller what only old packets may have. */
+   and those in packet headers pass it before any other function of the implementation sees them. cg_op_check_new_
+   refuses a caller what only old packets may have. */
 
 enum {
     CG_SLOT_SAMPLE_,
@@ -20,8 +20,8 @@ enum {
     CG_SLOT_COUNT_
 };
 
-/* What stages are like, whatever their parameters. The traits of an operator are those of all its stages (cg_op_traits_):
-   where code depends on a stage it asks for a trait, so that a new stage is a row and nothing else. */
+/* What stages are like, whatever their parameters. The traits of an operator are those of all its stages
+   (cg_op_traits_): where code depends on a stage it asks for a trait, so that a new stage is a row and nothing else. */
 enum {
     CG_IS_PER_RANK_ = 1 << 0, /* sample: every rank keeps other values, so that packets of ranks do not add up */
     CG_SAMPLES_RATIO_ =
@@ -50,8 +50,11 @@ enum {
     CG_OWNS_SCALES_ = 1 << 19,       /* quantizer: cg_extra.scale cannot take the place of its scales */
     CG_CODES_EXPONENTS_ = 1 << 20,   /* quantizer: stores floats whose exponents huffman can code */
     CG_WANTS_ROTATION_ = 1 << 21,    /* quantizer: stands only behind a rotation, whose blocks are its buckets */
-    CG_ROUNDS_AT_RANDOM_ = 1 << 26,  /* quantizer: draws noise, unless it has a flag nearest that is set */
-    CG_IS_BIASED_ = 1 << 22          /* the mean of what is decoded differs from x, whatever the flags */
+    CG_ROUNDS_AT_RANDOM_ = 1 << 26,    /* quantizer: draws noise, unless it has a flag nearest that is set */
+    CG_AUX_IS_VARIANCE_ = 1 << 30,     /* selection: aux has variances of x; otherwise the gradient, where x is a sum */
+    CG_SCALES_ARE_ENDS_ = 1 << 27,     /* quantizer: its two scales are the ends of a range */
+    CG_INDEX_LENGTH_VARIES_ = 1 << 28, /* code of indices: not their number alone says how long the section is */
+    CG_IS_BIASED_ = 1 << 22            /* the mean of what is decoded differs from x, whatever the flags */
 };
 /* What a stage does to the values v that it sees, whatever they are; see core/error.h. */
 typedef struct cg_error_ {
@@ -83,12 +86,26 @@ typedef struct cg_stage_row_ {
 } cg_stage_row_;
 #define CG_SIZE_MAX_ 0xffffffffu /* of stage.size */
 /* The code slot holds two codes: its id is the code of the indices, its arg the code of the values. */
-static const char *const cg_index_code_names_[] = { "", "eliasfano", "bitmap", "golomb" };
 static const char *const cg_value_code_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
-enum {
-    CG_INDEX_CODE_COUNT_ = sizeof cg_index_code_names_ / sizeof cg_index_code_names_[0],
-    CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0]
-};
+enum { CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0] };
+struct cg_list_;
+struct cg_index_reader_;
+/* A code of indices: how long a section it makes of k > 0 indices below universe, and how it writes and reads one. */
+typedef struct cg_index_coder_ {
+    uint8_t id;
+    const char *name;
+    uint32_t traits;
+    uint64_t (*bytes)(uint64_t universe, uint64_t k); /* at most, if CG_INDEX_LENGTH_VARIES_; a multiple of 4 */
+    uint64_t (*bound)(uint64_t universe, uint64_t k); /* of any number of indices up to k */
+    size_t (*put)(uint64_t universe, const struct cg_list_ *list, uint8_t *out, size_t bytes); /* returns the bytes */
+    void (*open)(struct cg_index_reader_ *r, uint64_t k);                     /* what cg_index_open_ has not set */
+    size_t (*get)(struct cg_index_reader_ *r, uint64_t *index, size_t count); /* see cg_index_get_ */
+    int (*padding_ok)(const struct cg_index_reader_ *r, uint64_t k); /* of a reader at the first of k indices */
+    /* k ascending indices below the universe, and no more? *next: the last + 1, 0 if k is 0 */
+    int (*check)(struct cg_index_reader_ *r, uint64_t k, uint64_t *next);
+} cg_index_coder_;
+/* From 0, which chooses, on; NULL: there are no more. */
+static const cg_index_coder_ *cg_index_coder_at_(unsigned id); /* in core/rows.h */
 
 /* The stage of op in that slot; slot < CG_SLOT_COUNT_. Stages lie one behind the other, as in a packet's header. */
 CG_INLINE_ const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
@@ -121,7 +138,7 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     const cg_stage_row_ *row;
     if (cg_stage_is_empty_(s)) return CG_OK;
     if (slot == CG_SLOT_CODE_) {
-        if (s->id >= CG_INDEX_CODE_COUNT_ || s->arg >= CG_VALUE_CODE_COUNT_) return CG_E_VERSION;
+        if (!cg_index_coder_at_(s->id) || s->arg >= CG_VALUE_CODE_COUNT_) return CG_E_VERSION;
         return s->flags || s->size || cg_as_bits_(s->value) ? CG_E_ARG : CG_OK;
     }
     if (s->id == 0) return CG_E_ARG;

@@ -88,7 +88,7 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
     const cg_stage_row_ *row = cg_row_at_(slot, s->id);
     int has_count = op->k && slot == (cg_has_(op, CG_TAKES_K_) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
     if (slot == CG_SLOT_CODE_) {
-        cg_text_str_(t, cg_index_code_names_[s->id]);
+        cg_text_str_(t, cg_index_coder_at_(s->id)->name);
         if (s->id && s->arg) cg_text_char_(t, '|');
         cg_text_str_(t, cg_value_code_names_[s->arg]);
         return;

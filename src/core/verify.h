@@ -1,15 +1,11 @@
 /* verify: everything that can be wrong with the values and indices of a packet
 
-   Offers   cg_verify_, cg_scales_legal_, cg_codes_check_, cg_checksum_ok_, cg_padding_zero_, cg_codes_prefetch_
+   Offers   cg_verify_, cg_scales_legal_, cg_codes_check_, cg_checksum_ok_, cg_codes_prefetch_
    Needs    base, kernels, codes, packet, layout, indices, decoder
    Touches  nothing
    A packet is canonical: bits that fill sections are zero, indices ascend, and nothing is left over. After
    cg_decoder_open_ and cg_verify_ nothing can fail any more but a user codec. */
 
-/* Are the bits from number `bits` to the end of its u32 word zero? */
-static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {
-    return bits % 32 == 0 || cg_get32_(p + (size_t)(bits / 32 * 4)) >> bits % 32 == 0;
-}
 /* Are all scales such as an encoder can have stored? */
 static int cg_scales_legal_(const cg_decoder_ *d) {
     const cg_quantizer_ *quantizer = d->lay.quantizer;
@@ -65,22 +61,6 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     }
     return offset == codes_bytes;
 }
-/* Does a Golomb section hold k ascending indices below the universe, and no more? *next: the last + 1, 0 if k is 0. */
-static int cg_rice_check_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
-    uint64_t index[512], seen = 0;
-    for (*next = 0; seen < k;) {
-        size_t want = (size_t)(k - seen < 512 ? k - seen : 512);
-        int bad = 0;
-        if (cg_index_get_(r, index, want) < want) return 0;
-        for (size_t i = 0; i < want; i++) {
-            bad |= index[i] < *next;
-            *next = index[i] + 1;
-        }
-        if (bad || *next > r->universe || *next == 0) return 0;
-        seen += want;
-    }
-    return cg_rice_reader_at_end_(&r->rice);
-}
 /* The whole index section: padding, indices, and the length of the last block. */
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
@@ -90,11 +70,8 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     int ok;
     if (!info->index_bytes) return k == 0 || !cg_has_indices_(&d->plan);
     r = cg_index_open_(info, &d->plan, d->index);
-    if (!r.golomb &&
-        !cg_padding_zero_(r.bits.next_high, r.bits.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
-        return 0;
-    if (!r.golomb && !r.bits.bitmap && !cg_padding_zero_(r.bits.low_part, k * r.bits.low_bits)) return 0;
-    ok = r.golomb ? cg_rice_check_(&r, k, &next) : d->kernels->index_check(&r.bits, k, r.universe, &next);
+    if (!r.coder->padding_ok(&r, k)) return 0;
+    ok = r.coder->check(&r, k, &next);
     if (!ok) return 0;
     /* only the last block of the vector may be short, and k must say so */
     return r.values_per_index == 1 ||

@@ -8,7 +8,7 @@ CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
     cg_fenv_ env;
     if (!ef || !cg_is_finite_(factor)) return CG_E_ARG;
     if (cg_ef_is_unready_(ef)) return CG_E_STATE;
-    if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) || ef->desc.kind == CG_EF_SIGNUM) return CG_E_UNSUPPORTED;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_HAS_NO_RESIDUAL_)) return CG_E_UNSUPPORTED;
     env = cg_fenv_enter_();
     cg_ef_scale_vector_(ef, 0, factor);
     for (size_t i = 0; ef->carry && i < ef->desc.carry; i++) {

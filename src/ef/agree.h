@@ -14,7 +14,9 @@ static cg_exchange_desc cg_ef_agree_desc_(const cg_ef *ef, const cg_exchange_des
     d.tag = desc->tag;
     d.weight = desc->weight;
     /* an H that is a sum of h stays one; a mean of M is taken in any case */
-    if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) && desc->fold == CG_FOLD_SUM) d.fold = CG_FOLD_SUM;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) &&
+        (cg_fold_row_of_(desc->fold)->traits & (CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_)) == CG_FOLD_IS_LINEAR_)
+        d.fold = CG_FOLD_SUM;
     d.common = desc->common ^ CG_EF_MAGIC_;
     d.into = ef->vector[2];
     d.flags = CG_CONFIRM;

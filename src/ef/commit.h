@@ -18,7 +18,7 @@ typedef struct cg_ef_commit_ctx_ {
 static double cg_ef_subtract_dense_(const void *user, size_t first, size_t many, const float *v) {
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
     const size_t start = c->packet_start + first;
-    if (c->ef->desc.kind == CG_EF_VARIANCE) memset(cg_at_mut_(c->ef->vector[1], start), 0, 4 * many);
+    if (cg_ef_has_trait_(&c->ef->desc, CG_EF_TAKES_VARIANCE_)) memset(cg_at_mut_(c->ef->vector[1], start), 0, 4 * many);
     if (c->ef->bytes) cg_residual8_axpby_(c->ef, start, many, -c->subtract_factor, v, 1.0f);
     else {
         float *e = cg_at_mut_(c->ef->vector[0], start);
@@ -30,7 +30,7 @@ static double cg_ef_subtract_dense_(const void *user, size_t first, size_t many,
 }
 static double cg_ef_subtract_sparse_(const void *user, const uint64_t *index, size_t many, const float *v) {
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
-    const int clears_velocity = c->ef->desc.kind == CG_EF_MOMENTUM || c->ef->desc.kind == CG_EF_VARIANCE;
+    const int clears_velocity = cg_ef_has_trait_(&c->ef->desc, CG_EF_MASKS_VELOCITY_);
     float *e = c->ef->vector[0], *velocity = clears_velocity ? c->ef->vector[1] : NULL;
     for (size_t i = 0; e && i < many; i++) CG_PREFETCH_(cg_at_(e, c->packet_start + (size_t)index[i]));
     for (size_t i = 0; velocity && i < many; i++) CG_PREFETCH_(cg_at_(velocity, c->packet_start + (size_t)index[i]));
@@ -118,7 +118,7 @@ static cg_status cg_ef_commit_now_(
     }
     if (!verified) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, NULL);
     if (s != CG_OK) return s;
-    if (d->kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(d));
+    if (cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_)) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(d));
     if (c.subtract_factor == 0.0f) { /* nothing to subtract, only |D|^2 to measure */
         sink.take_dense = cg_ef_energy_dense_;
         sink.take_sparse = cg_ef_energy_sparse_;
@@ -135,7 +135,7 @@ static cg_status cg_ef_commit_now_(
     ef->stats.sent = sink.energy;
     ef->stats.gain = ef->stats.put > 0.0 ? (float)(sink.energy / ef->stats.put) : 0.0f;
     ef->reach += cg_sqrt_(sink.energy);
-    if (d->kind == CG_EF_LAQ) {
+    if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_)) {
         ef->silent = ef->stats.silent ? ef->silent + 1 : 0;
         if (!ef->stats.silent) ef->error_sent = ef->error;
     }

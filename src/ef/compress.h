@@ -14,8 +14,8 @@ static cg_status cg_ef_pack_(
     const int whole = fill->lazy && st->whole_vector;
     if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, cg_ef_pass_vector_(ef), d->n);
     /* LAQ's grid is symmetric: its one bucket gets the scales +-max|p| */
-    if (d->kind == CG_EF_LAQ && st->op.quantize.id == CG_QUANTIZE_MINMAX && !st->op.select.id && !st->op.sample.id &&
-        !st->op.transform.id && st->op.quantize.size >= d->n) {
+    if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && cg_op_traits_(&st->op) & CG_SCALES_ARE_ENDS_ &&
+        !st->op.select.id && !st->op.sample.id && !st->op.transform.id && st->op.quantize.size >= d->n) {
         st->laq_range[1] = cg_ef_compensated_absmax_(st, d->n);
         st->laq_range[0] = -st->laq_range[1];
         st->side.scale = st->laq_range;
@@ -58,9 +58,9 @@ static cg_status cg_ef_compress_(
         return cg_ef_fail_(ef, CG_E_CAPACITY, "packet is too small: cg_ef_bound gives its bytes",
             enough > bound ? enough : bound, CG_NO_INDEX);
     }
-    if (st.op.sample.id == CG_SAMPLE_PERMK && tag->rank >= st.op.sample.size)
+    if (cg_op_traits_(&st.op) & CG_IS_PER_RANK_ && tag->rank >= st.op.sample.size)
         return cg_ef_fail_(ef, CG_E_ARG, "tag.rank is not below the workers of permk", 0, CG_NO_INDEX);
-    if (st.op.select.id == CG_SELECT_GIVEN) s = cg_support_check_(&st.side, ef->desc.n);
+    if (cg_op_traits_(&st.op) & CG_NEEDS_SUPPORT_) s = cg_support_check_(&st.side, ef->desc.n);
     if (s != CG_OK)
         return cg_ef_fail_(
             ef, s, "side->support is missing, damaged, of another n, or has no indices of its own", 0, CG_NO_INDEX);
@@ -70,7 +70,8 @@ static cg_status cg_ef_compress_(
     s = cg_ef_pack_(ef, &st, &fill, tag, packet, cap, len);
     if (s == CG_OK && !fill.lazy) cg_ef_update_hint_(ef, &st.op, &fill, cg_packet_threshold_(packet));
     if (s == CG_OK) cg_ef_record_energy_(ef, fill.energy);
-    if (s == CG_OK && ef->desc.kind == CG_EF_LAQ && !cg_ef_laq_should_send_(ef, &st, fill.energy, packet, *len)) {
+    if (s == CG_OK && cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_) &&
+        !cg_ef_laq_should_send_(ef, &st, fill.energy, packet, *len)) {
         ef->stats.silent = 1;
         *len = cg_empty_packet_put_(tag, ef->desc.n, (uint8_t *)packet);
     }

@@ -15,19 +15,18 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     cg_exchange_desc step_desc = *desc;
     step_desc.op = cg_ef_op_(&ef->desc, &desc->tag);
     step_desc.into = NULL;
-    step_desc.warm = step_desc.op.transform.id == CG_TRANSFORM_LOWRANK ? ef->warm : NULL;
+    step_desc.warm = cg_op_traits_(&step_desc.op) & CG_IS_LINEAR_MATRIX_ ? ef->warm : NULL;
     step_desc.carry = ef->carry;
     step_desc.common ^= ef->mark; /* ranks that have received something else are told so */
     /* a dense step of VARIANCE has no use for aux */
-    if (step_desc.side && step_desc.side->aux && step_desc.op.select.id != CG_SELECT_BINS &&
-        step_desc.op.select.id != CG_SELECT_VARIANCE)
-        step_desc.side = NULL;
+    if (step_desc.side && step_desc.side->aux && !(cg_op_traits_(&step_desc.op) & CG_NEEDS_AUX_)) step_desc.side = NULL;
     if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_)) step_desc.flags |= CG_CONFIRM;
-    if (ef->desc.kind == CG_EF_LAQ) step_desc.flags |= CG_MAY_ABSTAIN;
-    if (ef->desc.kind == CG_EF_LAQ && step_desc.route == CG_ROUTE_AUTO) step_desc.route = CG_ROUTE_ALLGATHER;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_)) {
+        step_desc.flags |= CG_MAY_ABSTAIN;
+        if (!step_desc.route) step_desc.route = CG_ROUTE_ALLGATHER;
+    }
     /* routes that need indices refuse a dense step */
-    if (cg_same_op_(&step_desc.op, &dense) &&
-        (step_desc.route == CG_ROUTE_MERGE || step_desc.route == CG_ROUTE_SHARED || step_desc.route == CG_ROUTE_REGION))
+    if (cg_same_op_(&step_desc.op, &dense) && cg_route_row_of_(step_desc.route)->traits & CG_ROUTE_NEEDS_INDICES_)
         step_desc.route = CG_ROUTE_AUTO;
     return step_desc;
 }
@@ -45,7 +44,7 @@ static uint64_t cg_ef_buffer_bytes_of_(
     memset(r, 0, sizeof *r);
     r->exchange_bytes = cg_exchange_memory(&step_desc, transport, ef->desc.n);
     if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), align) & ~align;
-    if (ef->desc.kind == CG_EF_LAQ)
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_))
         r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound(&step_desc.op, ef->desc.n), CG_HEADER_BYTES), align) &
             ~align;
     if (!r->exchange_bytes) return 0; /* a small layer needs the other two all the same */
@@ -102,7 +101,7 @@ static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc
         return cg_ef_fail_(ef, CG_E_MEMORY, "cg_ef_desc.carry is too small: cg_exchange_carry gives its floats",
             cg_mul_sat_(4, carry), CG_NO_INDEX);
     if (!cg_rate_ok_(desc)) return cg_ef_fail_(ef, CG_E_ARG, "rate must be finite", 0, CG_NO_INDEX);
-    if (ctx->step.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= ctx->step.op.sample.size)
+    if (cg_op_traits_(&ctx->step.op) & CG_IS_PER_RANK_ && (uint32_t)transport->rank >= ctx->step.op.sample.size)
         return cg_ef_fail_(ef, CG_E_ARG, "there are more ranks than workers of permk", 0, CG_NO_INDEX);
     return cg_ef_done_(ef);
 }
@@ -127,7 +126,7 @@ static cg_status cg_ef_exchange_begin_(cg_ef *ef, const cg_exchange_desc *desc, 
         return CG_OK;
     }
     ctx->p = n ? (float *)(void *)buffer : grad;
-    if (ef->desc.kind == CG_EF_LAQ) {
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_)) {
         cg_tag tag = desc->tag;
         tag.rank = (uint32_t)transport->rank;
         s = cg_ef_laq_decide_(
@@ -196,7 +195,7 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     s = cg_exchange_in_state_(x, &r.desc, transport, r.p, r.fill.make ? &r.fill : NULL, n, at + CG_STATE_ROOM_,
         (size_t)(r.buffers.exchange_bytes - CG_STATE_ROOM_), s, report);
     if (r.fill.started) cg_ef_record_energy_(ef, r.fill.energy);
-    if (s == CG_OK && x->plan.route == CG_ROUTE_SCATTER) ef->carry_first = cg_stripe_start_(x, transport->rank);
+    if (s == CG_OK) cg_carry_first_(x->plan.route, transport, n, &ef->carry_first);
     if (s == CG_OK && r.fill.started && x->plan.stripes == 1 && cg_is_compressed_first_(x))
         cg_ef_update_hint_(ef, &r.step.op, &r.fill, cg_packet_threshold_(x->own.packets));
     return cg_ef_exchange_finish_(ef, &r, s, report, grad);
@@ -303,8 +302,8 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     bytes_left = bytes - (size_t)(buffer - (uint8_t *)mem);
     s = cg_exchange_layers(layers, count, small, t, buffer, bytes_left, report);
     for (size_t i = 0; i < count; i++) {
-        if (efs[i]->carry && layers[i].status == CG_OK && layers[i].report.route == CG_ROUTE_SCATTER)
-            efs[i]->carry_first = cg_stripe_offset_(layers[i].n, (size_t)t->size, (size_t)t->rank);
+        if (efs[i]->carry && layers[i].status == CG_OK)
+            cg_carry_first_(layers[i].report.route, t, layers[i].n, &efs[i]->carry_first);
         layers[i].x = ctxs[i].grad;
         layers[i].desc = ctxs[i].caller_desc;
         if (failed == CG_OK && efs[i]->stats.kept)

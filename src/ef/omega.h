@@ -11,7 +11,7 @@ static double cg_omega_(const cg_op *op, size_t n) { return cg_inflation_(op, n,
    take operators as they are. */
 static float cg_ef_scale_(const cg_ef_desc *d, const cg_op *op) {
     double w;
-    if (d->kind == CG_EF_DIANA || d->kind == CG_EF_SIGNUM) return 1.0f;
+    if (cg_ef_has_trait_(d, CG_EF_TAKES_OP_AS_IS_)) return 1.0f;
     w = cg_inflation_(op, d->n, 1) - 1.0;
     return w < 1.0 ? 1.0f : (float)(1.0 / (1.0 + w));
 }

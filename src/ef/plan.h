@@ -1,16 +1,16 @@
 /* plan: checks a description, and lays out the memory of its state
 
    Offers   cg_ef_check_, cg_ef_needs_of_op_, cg_ef_needs_; the public init, reset, sizes and simple queries
-   Needs    kinds, schedule; shape of core; the arena of exchange
+   Needs    kinds, schedule; resolve of core; the arena of exchange
    Touches  the state and the memory it is given
    The caller's memory holds, each from a multiple of 64 bytes on: residual (floats, or codes and scales), velocity,
    received, warm, carry, whole, scratch. */
 
 /* Must a stage see all of p at once, where the operator has no scratch to hold it? */
-static int cg_ef_needs_whole_vector_(const cg_op *op, const cg_shape_ *shape) {
-    if (shape->is_matrix) return 1;
+static int cg_ef_needs_whole_vector_(const cg_op *op, uint32_t traits) {
+    if (traits & CG_IS_MATRIX_) return 1;
     return !op->sample.id && !op->transform.id &&
-        (op->select.id ? op->select.id != CG_SELECT_TOPK : cg_is_user_codec_(&op->quantize));
+        (op->select.id ? !(traits & CG_TAKES_PRODUCER_) : traits & CG_IS_USER_CODEC_);
 }
 /* The most that any operator of a description needs. */
 typedef struct cg_ef_needs_ {
@@ -21,24 +21,24 @@ typedef struct cg_ef_needs_ {
 /* Raises *needs to what op needs. CG_E_ARG: op is illegal or too large. CG_E_UNSUPPORTED: it does not go with the
    kind, the clipping or the rate. *needs is changed only on success. */
 static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
-    const uint64_t packet_bound = cg_is_user_codec_(&op.quantize) ? 1 : cg_bound(&op, d->n);
     const cg_op dense = cg_dense();
-    uint64_t scratch_bytes;
-    cg_shape_ shape;
-    cg_plan_ plan;
-    if (cg_op_check_(&op) != CG_OK || !packet_bound) return CG_E_ARG;
-    plan = cg_plan_of_(&op, d->n);
-    scratch_bytes = cg_scratch_bytes_(&op, &plan);
-    shape = cg_shape_of_(&op, d->n);
-    if (op.select.id == CG_SELECT_BINS && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
+    cg_resolved_ r;
+    uint32_t traits;
+    int takes_variance;
+    if (cg_resolve_(&op, NULL, d->n, &r) != CG_OK) return CG_E_ARG;
+    traits = r.plan.traits;
+    takes_variance = (traits & CG_AUX_IS_VARIANCE_) != 0;
+    if (traits & CG_IS_USER_CODEC_) r.bound = 1;
+    if (!r.bound) return CG_E_ARG;
+    /* aux is the gradient, and p must be a sum of such */
+    if (traits & CG_NEEDS_AUX_ && !takes_variance && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
         return CG_E_UNSUPPORTED;
-    if ((op.select.id == CG_SELECT_VARIANCE) != (d->kind == CG_EF_VARIANCE) && !cg_same_op_(&op, &dense))
+    if (takes_variance != cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
-    if (scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = scratch_bytes;
-    if (packet_bound > needs->packet_bytes) needs->packet_bytes = packet_bound;
-    if (cg_ef_needs_whole_vector_(&op, &shape) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
-    if (op.transform.id == CG_TRANSFORM_LOWRANK && shape.cols * shape.r > needs->warm_count)
-        needs->warm_count = shape.cols * shape.r;
+    if (r.scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = r.scratch_bytes;
+    if (r.bound > needs->packet_bytes) needs->packet_bytes = r.bound;
+    if (cg_ef_needs_whole_vector_(&op, traits) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
+    if (traits & CG_IS_LINEAR_MATRIX_ && r.cols * r.r > needs->warm_count) needs->warm_count = r.cols * r.r;
     return CG_OK;
 }
 /* The same for an operator at all ratios that the warm-up gives it. */
@@ -53,7 +53,7 @@ static int cg_ef_is_fraction_(float f) { return f >= 0.0f && f <= 1.0f; }
 static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     cg_status s;
     memset(needs, 0, sizeof *needs);
-    if (!d || !d->n || d->kind > CG_EF_ONEBIT_ADAM || d->workers < 0 || d->clip_by > CG_CLIP_VALUE ||
+    if (!d || !d->n || !cg_ef_row_at_(d->kind) || d->workers < 0 || d->clip_by > CG_CLIP_VALUE ||
         d->warmup.kind > CG_WARMUP_TABLE)
         return CG_E_ARG;
     if (!cg_ef_is_fraction_(d->momentum) || d->momentum == 1.0f || !cg_ef_is_fraction_(d->decay) ||
@@ -65,13 +65,13 @@ static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     if (!(d->laq_weight >= 0.0f && d->laq_weight <= CG_FLT_MAX_)) return CG_E_ARG;
     if ((d->rule_count && !d->rules) || d->warmup.stages > CG_EF_MAX_STAGES_) return CG_E_ARG;
     if (d->warmup.kind == CG_WARMUP_TABLE && d->warmup.stages && !d->warmup.table) return CG_E_ARG;
-    if (d->momentum != 0.0f && !cg_ef_has_trait_(d, CG_EF_TAKES_MOMENTUM_) && d->kind != CG_EF_EF21)
-        return CG_E_UNSUPPORTED;
-    if ((d->nesterov && d->kind != CG_EF_MOMENTUM) || (d->bytes && !cg_ef_has_trait_(d, CG_EF_ALLOWS_8BIT_)))
+    if (d->momentum != 0.0f && !cg_ef_has_trait_(d, CG_EF_TAKES_MOMENTUM_)) return CG_E_UNSUPPORTED;
+    if ((d->nesterov && !cg_ef_has_trait_(d, CG_EF_TAKES_NESTEROV_)) ||
+        (d->bytes && !cg_ef_has_trait_(d, CG_EF_ALLOWS_8BIT_)))
         return CG_E_UNSUPPORTED;
     /* a shift or a momentum is no residual that could be forgotten */
-    if (d->reset && (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) || d->kind == CG_EF_SIGNUM)) return CG_E_UNSUPPORTED;
-    if (d->kind == CG_EF_LAQ && d->laq_step == 0.0f) return CG_E_ARG;
+    if (d->reset && cg_ef_has_trait_(d, CG_EF_HAS_NO_RESIDUAL_)) return CG_E_UNSUPPORTED;
+    if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && d->laq_step == 0.0f) return CG_E_ARG;
     s = cg_ef_needs_of_schedule_(d, &d->op, needs);
     for (size_t i = 0; i < d->rule_count && s == CG_OK; i++) s = cg_ef_needs_of_schedule_(d, &d->rules[i].op, needs);
     if (s == CG_OK && (d->dense_steps || d->n < d->small)) s = cg_ef_needs_of_op_(d, cg_dense(), needs);

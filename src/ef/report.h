@@ -18,7 +18,7 @@ static const char *cg_ef_unready_why_(const cg_ef *ef) {
 /* Is op what is wrong? Then the report says why, with the n that it takes. A codec of the user's is not known here. */
 static int cg_ef_op_why_(cg_ef *ef, const cg_op *op, size_t n) {
     cg_report refusal;
-    if (cg_is_user_codec_(&op->quantize) && cg_op_check_(op) == CG_OK) return 0;
+    if (cg_op_traits_(op) & CG_IS_USER_CODEC_ && cg_op_check_(op) == CG_OK) return 0;
     refusal = cg_op_refusal_(op, NULL, n);
     if (refusal.status == CG_OK) return 0;
     cg_ef_fail_(ef, CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);

@@ -21,8 +21,8 @@ static double cg_ef_subtract_mean_(const void *user, size_t first, size_t many, 
 /* Ends a step with D = 0. The residual keeps p; only what the kind would add a second time in the next step is taken
    back: the momentum M of ONEBIT_ADAM. The variance decays as in a step. */
 static void cg_ef_rollback_now_(cg_ef *ef) {
-    if (ef->desc.kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(&ef->desc));
-    if (ef->desc.kind == CG_EF_ONEBIT_ADAM) {
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_TAKES_VARIANCE_)) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(&ef->desc));
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_ADDS_RECEIVED_)) {
         cg_ef_factor_ctx_ b;
         b.kernels = cg_kernels_now_();
         b.ef = ef;

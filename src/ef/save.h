@@ -193,7 +193,7 @@ static double cg_ef_blob_value_(const cg_ef *ef, const uint8_t *p, int which, si
     const size_t n = ef->desc.n, padded_bytes = ef->bytes ? cg_size_or_zero_(cg_residual8_saved_bytes_(n)) : 0;
     double scale =
         which == 2 || cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) ? 1.0 : (double)cg_as_float_(cg_get32_(p + 192));
-    if (which == 1 && ef->desc.kind == CG_EF_VARIANCE) scale *= scale;
+    if (which == 1) scale = cg_ef_velocity_scale_(&ef->desc, scale);
     p += CG_EF_HEADER_BYTES_;
     if (which == 0 && ef->bytes) {
         const float bucket_scale = cg_residual8_scale_get_(p + n + 2 * (i / CG_EF_BUCKET_));

@@ -44,17 +44,8 @@ CG_API_ float cg_warmup_ratio(const cg_warmup *warmup, float ratio, uint64_t ste
 }
 /* The stage whose value is the ratio of values kept, or NULL if the operator has none. */
 static cg_stage *cg_op_ratio_stage_(cg_op *op) {
-    switch (op->select.id) {
-    case CG_SELECT_TOPK:
-    case CG_SELECT_DGC:
-    case CG_SELECT_MSTOPK:
-    case CG_SELECT_SIDCO:
-    case CG_SELECT_WANGNI:
-    case CG_SELECT_SIDES:
-    case CG_SELECT_SIDE:
-    case CG_SELECT_CHUNKED: return &op->select;
-    default: return op->sample.id == CG_SAMPLE_RANDK ? &op->sample : NULL;
-    }
+    const uint32_t traits = cg_op_traits_(op);
+    return traits & CG_HAS_RATIO_ ? &op->select : traits & CG_SAMPLES_RATIO_ ? &op->sample : NULL;
 }
 /* Sets the ratio, in place of a count in op->k; nothing happens to an operator without a ratio. */
 static void cg_op_set_ratio_(cg_op *op, float ratio) {
@@ -89,6 +80,6 @@ static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
         }
     if (d->policy) op = d->policy(d->policy_user, tag, d->n, op);
     op = cg_ef_warmup_op_(d, op, tag->step - d->dense_steps);
-    if (op.sample.id && d->kind != CG_EF_DIANA && d->kind != CG_EF_SIGNUM) op = cg_unscaled(op);
+    if (op.sample.id && !cg_ef_has_trait_(d, CG_EF_TAKES_OP_AS_IS_)) op = cg_unscaled(op);
     return op;
 }

@@ -59,51 +59,22 @@ static double cg_ef_axpby_fading_(
     cg_ef_saturate_(st, y, many);
     return cg_energy_(st->kernels, y, many);
 }
-/* One chunk of a kind that works in place: e becomes p, and u what the kind makes of it; returns |p|^2. first is the
-   chunk's place in the vector, g and e point at the chunk itself. */
-static double cg_ef_compensate_chunk_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
-    const cg_ef *ef = st->ef;
-    const cg_ef_desc *d = &ef->desc;
-    const cg_kernels_ *kernels = st->kernels;
-    const float m = d->momentum, a = st->grad_scale;
-    float *u = ef->vector[1] ? cg_at_mut_(ef->vector[1], first) : NULL;
-    double energy;
-    switch (d->kind) {
-    case CG_EF_MOMENTUM:
-        cg_axpby_fading_(kernels, g, many, d->nesterov ? cg_times_(m, a) : a, m, u);
-        if (d->nesterov) cg_axpby_fading_(kernels, u, many, 1.0f, 1.0f, e);
-        energy = d->nesterov ? cg_ef_axpby_fading_(st, g, many, a, 1.0f, e)
-                             : cg_ef_axpby_fading_(st, u, many, 1.0f, 1.0f, e);
-        cg_ef_saturate_(st, u, many);
-        return energy;
-    case CG_EF_SIGNUM: return cg_ef_axpby_fading_(st, g, many, cg_times_(a, 1.0f - m), m, e);
-    case CG_EF_VARIANCE:
-        if (st->variance) cg_axpby_fading_(kernels, cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u);
-        cg_ef_saturate_(st, u, many);
-        return cg_ef_axpby_fading_(st, g, many, a, 1.0f, e);
-    case CG_EF_ONEBIT_ADAM:
-        cg_axpby_fading_(kernels, g, many, cg_times_(a, 1.0f - m), 1.0f, e);
-        energy = cg_axpy_faded_energy_y_(kernels, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
-        cg_ef_saturate_(st, e, many);
-        return st->may_overflow ? cg_energy_(kernels, e, many) : energy;
-    default: return cg_ef_axpby_fading_(st, g, many, a, cg_ef_decay_(d), e);
-    }
-}
 /* A function of its own, so that its buffer is on the stack only where values are clipped. */
 CG_NOINLINE_ double cg_ef_compensate_chunk_clipped_(
     const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     float buf[CG_CHUNK_];
-    return cg_ef_compensate_chunk_(st, first, many, cg_ef_clip_values_(st, g, many, buf), e);
+    return cg_ef_row_of_(&st->ef->desc)->compensate(st, first, many, cg_ef_clip_values_(st, g, many, buf), e);
 }
 /* make of kinds that work in place: out must be e itself from `first` on, and becomes p. Once per value and step. */
 static double cg_ef_compensate_in_place_(const void *user, size_t first, size_t many, float *out) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
+    const cg_ef_row_ *row = cg_ef_row_of_(&st->ef->desc);
     double energy = 0.0;
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(CG_CHUNK_, many - i);
         energy += st->clip_limit != 0.0f ? cg_ef_compensate_chunk_clipped_(st, first + i, some, g, cg_at_mut_(out, i))
-                                         : cg_ef_compensate_chunk_(st, first + i, some, g, cg_at_mut_(out, i));
+                                         : row->compensate(st, first + i, some, g, cg_at_mut_(out, i));
     }
     return energy;
 }
@@ -212,46 +183,36 @@ static void cg_ef_scale_vector_(cg_ef *ef, int which, float factor) {
 }
 /* The factor by which a contribution D enters the shift h and the received H. */
 static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_op *op) {
-    if (d->kind != CG_EF_DIANA) return 1.0f;
+    if (!cg_ef_has_trait_(d, CG_EF_SHIFTS_BY_ALPHA_)) return 1.0f;
     return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(op, d->n)));
 }
-/* p_from_g and the other three; scale: the operator's 1 / (1 + w). Of kinds that work in place only e_from_g and
-   e_from_e mean something: e after a rollback (of MOMENTUM beside u, which is added to it). */
+/* p_from_g and the other three; scale: the operator's 1 / (1 + w). */
 static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
     const cg_ef_desc *d = &st->ef->desc;
-    const float decay = cg_ef_decay_(d), a = st->grad_scale;
-    const float e_rate = d->kind == CG_EF_LOCO ? 1.0f - decay : decay;
-    st->p_from_g = a;
+    const cg_ef_row_ *row = cg_ef_row_of_(d);
+    const float decay = cg_ef_decay_(d);
+    st->p_from_g = st->grad_scale;
     st->p_from_e = 1.0f;
-    st->e_from_g = cg_times_(e_rate, a);
+    st->e_from_g = cg_times_(row->sent(decay), st->grad_scale);
     st->e_from_e = 1.0f;
-    if (d->kind == CG_EF_CLASSIC) {
-        st->p_from_e = st->e_from_e = decay;
-        st->e_from_g = a;
-    }
-    if (d->kind == CG_EF_MOMENTUM) st->e_from_g = d->nesterov ? a : 0.0f;
-    if (d->kind == CG_EF_VARIANCE) st->e_from_g = a;
-    if (d->kind == CG_EF_SIGNUM || d->kind == CG_EF_ONEBIT_ADAM) st->e_from_g = cg_times_(a, 1.0f - d->momentum);
-    if (d->kind == CG_EF_SIGNUM) st->e_from_e = d->momentum;
-    if (d->kind == CG_EF_ECQ) {
-        st->p_from_e = d->alpha != 0.0f ? d->alpha : 0.2f;
-        st->e_from_g = a;
-        st->e_from_e = decay;
-    }
+    if (row->coefficients) row->coefficients(st, decay);
     /* h itself is not divided by 1 + w, the difference is */
-    if (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) {
-        st->p_from_g = cg_times_(a, scale);
+    if (row->traits & CG_EF_DIFFERENCE_) {
+        st->p_from_g = cg_times_(st->grad_scale, scale);
         st->p_from_e = -scale;
         st->e_from_g = 0.0f;
     }
 }
 /* The factor by which a contribution D is subtracted from e at commit; negative where it is added to a shift. */
 static float cg_ef_subtract_factor_(const cg_ef *ef) {
-    const cg_ef_desc *d = &ef->desc;
-    if (d->kind == CG_EF_SIGNUM) return 0.0f;
-    if (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) return -ef->received_by;
-    if (d->kind == CG_EF_LOCO) return cg_times_(1.0f - cg_ef_decay_(d), ef->scale);
-    return d->kind == CG_EF_SCALECOM ? cg_times_(cg_ef_decay_(d), ef->scale) : ef->scale;
+    const cg_ef_row_ *row = cg_ef_row_of_(&ef->desc);
+    return row->traits & CG_EF_DIFFERENCE_ ? -ef->received_by
+                                           : cg_times_(row->sent(cg_ef_decay_(&ef->desc)), ef->scale);
+}
+/* 1 / (1 + w) in what the velocity is stored with. */
+static double cg_ef_velocity_scale_(const cg_ef_desc *d, double scale) {
+    const int power = cg_ef_row_of_(d)->velocity_power;
+    return power == 2 ? scale * scale : power == 1 ? scale : 1.0;
 }
 /* The norm or the magnitude at which gradients are clipped; 0: they are not. */
 static double cg_ef_clip_at_(const cg_ef_desc *d) {
@@ -291,15 +252,15 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
         needs.warm_count > ef->warm_count)
         return CG_E_MEMORY; /* an operator of the policy's that init did not see */
     st->whole_vector = needs.whole_vector;
-    if (d->kind == CG_EF_VARIANCE) {
+    if (cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_)) {
         if (!st->side.aux && d->n) return CG_E_ARG;
         st->variance = st->side.aux;
         /* the caller gives the variance of this gradient, the operator sees that of p */
-        st->side.aux = st->op.select.id == CG_SELECT_VARIANCE ? ef->vector[1] : NULL;
+        st->side.aux = cg_op_traits_(&st->op) & CG_AUX_IS_VARIANCE_ ? ef->vector[1] : NULL;
         if (d->n &&
             cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
             return CG_E_NONFINITE;
-    } else if (st->op.select.id == CG_SELECT_BINS && !st->side.aux) st->side.aux = grad;
+    } else if (cg_op_traits_(&st->op) & CG_NEEDS_AUX_ && !st->side.aux) st->side.aux = grad;
     s = cg_extra_check_(&st->op, &st->side);
     if (s != CG_OK) return s;
     /* one pass for norm and finite check: squares of floats do not overflow a double */
@@ -328,16 +289,18 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     const cg_ef_desc *d = &ef->desc;
     const float scale = cg_ef_scale_(d, &st->op);
     if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) && scale != ef->scale) {
-        const double change = (double)scale / (double)ef->scale; /* a state that was loaded may say anything above 0 */
-        cg_ef_scale_vector_(ef, 0, cg_saturate64_(change));
-        if (d->kind == CG_EF_MOMENTUM) cg_ef_scale_vector_(ef, 1, cg_saturate64_(change));
-        if (d->kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_saturate64_(change * change));
+        /* a state that was loaded may say anything above 0 */
+        cg_ef_scale_vector_(ef, 0, cg_saturate64_((double)scale / (double)ef->scale));
+        if (cg_ef_row_of_(d)->velocity_power)
+            cg_ef_scale_vector_(ef, 1,
+                cg_saturate64_(
+                    cg_ef_velocity_scale_(d, (double)scale) / cg_ef_velocity_scale_(d, (double)ef->scale)));
     }
     ef->scale = scale;
     ef->received_by = cg_ef_shift_rate_(d, &st->op);
     if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) st->grad_scale = cg_times_(st->grad_scale, scale);
     ef->given_by = st->grad_scale;
-    if (d->kind == CG_EF_EF21 && d->momentum != 0.0f) {
+    if (cg_ef_has_trait_(d, CG_EF_AVERAGES_GRADIENTS_) && ef->vector[1]) {
         cg_ef_pass_(cg_ef_grad_running_mean_, st, ef->vector[1], d->n);
         st->g = ef->vector[1];
         st->grad_scale = 1.0f;
@@ -357,10 +320,11 @@ static void cg_ef_record_energy_(cg_ef *ef, double energy) {
 /* After a top-k of p whose k-th magnitude was `threshold`: ef->hint becomes a magnitude that about 5/4 k values should
    reach in the next step, so that one filter pass finds them all. Other operators leave the hint as it is. */
 static void cg_ef_update_hint_(cg_ef *ef, const cg_op *op, const cg_producer_ *fill, float threshold) {
-    const size_t k = (size_t)cg_shape_of_(op, ef->desc.n).max_selected;
+    const cg_plan_ plan = cg_plan_of_(op, ef->desc.n);
+    const size_t k = (size_t)plan.max_selected;
     const float last_hint = cg_as_float_(fill->threshold_hint);
     float next_hint = cg_times_(threshold, 0.97f);
-    if (op->select.id != CG_SELECT_TOPK || op->sample.id || op->transform.id) return;
+    if (!(plan.traits & CG_TAKES_PRODUCER_) || op->sample.id || op->transform.id) return;
     /* magnitudes between hint and threshold are taken to lie evenly */
     if (fill->threshold_hint && fill->reached_hint > k && last_hint < threshold)
         next_hint = cg_plus_(threshold,
@@ -408,7 +372,7 @@ static cg_status cg_ef_step_why_(cg_ef *ef, cg_status s, const cg_extra *side, c
         return cg_ef_fail_(
             ef, s, "a variance in side->aux is NaN, Inf or above 1e37", 0, cg_first_nonfinite_(aux, d->n));
     }
-    if (s == CG_E_ARG && d->kind == CG_EF_VARIANCE && !aux)
+    if (s == CG_E_ARG && cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_) && !aux)
         return cg_ef_fail_(ef, s, "VARIANCE needs the variances of this step in side->aux", 0, CG_NO_INDEX);
     if (s == CG_E_ARG && cg_ef_op_why_(ef, op, d->n)) return s;
     if (s == CG_E_UNSUPPORTED)

@@ -1,6 +1,6 @@
 /* withdraw: takes the gradient of a step that failed out of the state again
 
-   Offers   the public cg_ef_withdraw and cg_ef_withdraw_with
+   Offers   cg_ef_solve_; the public cg_ef_withdraw and cg_ef_withdraw_with
    Needs    step, rollback, report
    Touches  residual and velocity, the counter of steps, the stats, the report
    After a rollback e and u are sums of the gradient and of what was there before, with the coefficients of the step.
@@ -23,21 +23,6 @@ static double cg_ef_subtract_velocity_(const void *user, size_t first, size_t ma
     cg_ef_saturate_(st, e, many);
     return 0.0;
 }
-/* The velocity of the kind, or the variances, before the step. */
-static void cg_ef_withdraw_velocity_(cg_ef *ef, cg_ef_step_ *st) {
-    const cg_ef_desc *d = &ef->desc;
-    const float m = d->momentum, a = st->grad_scale, decay = cg_ef_decay_(d);
-    if (d->kind == CG_EF_MOMENTUM) cg_ef_solve_(ef, st, 1, d->nesterov ? cg_times_(m, a) : a, m);
-    /* a running mean that began with this gradient begins with the next one */
-    if (d->kind == CG_EF_EF21) cg_ef_solve_(ef, st, 1, cg_times_(a, 1.0f - m), ef->steps == 1 ? 0.0f : m);
-    if (d->kind == CG_EF_VARIANCE) {
-        st->g = st->variance;
-        st->clip_limit = 0.0f;
-        cg_ef_solve_(ef, st, 1, cg_times_(decay, cg_times_(a, a)), decay);
-        for (size_t i = 0; i < d->n; i++) /* by rounding */
-            if (ef->vector[1][i] < 0.0f) ef->vector[1][i] = 0.0f;
-    }
-}
 /* The bound of all magnitudes: reach is that of the step, and u may have been larger before it. */
 static void cg_ef_rebound_(cg_ef *ef, const cg_ef_step_ *st) {
     double bound = 0.0;
@@ -48,7 +33,7 @@ static void cg_ef_rebound_(cg_ef *ef, const cg_ef_step_ *st) {
 }
 /* Can the last step be withdrawn, and by this? *st becomes what later functions need of it. */
 static cg_status cg_ef_withdraw_check_(cg_ef *ef, const cg_extra *side, const float *grad, cg_ef_step_ *st) {
-    const int needs_aux = ef->desc.kind == CG_EF_VARIANCE;
+    const int needs_aux = cg_ef_has_trait_(&ef->desc, CG_EF_TAKES_VARIANCE_);
     if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, CG_E_STATE, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
     if (!ef->may_withdraw)
         return cg_ef_fail_(ef, CG_E_STATE,
@@ -85,10 +70,10 @@ static cg_status cg_ef_withdraw_(cg_ef *ef, const cg_extra *side, const float *g
     cg_ef_set_coefficients_(&st, ef->scale);
     /* a residual that the end of the step has forgotten has nothing of the gradient, nor has h ever */
     if (!(d->reset && ef->steps % d->reset == 0) && !cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) {
-        if (d->kind == CG_EF_MOMENTUM) cg_ef_pass_(cg_ef_subtract_velocity_, &st, ef->vector[0], d->n);
+        if (cg_ef_has_trait_(d, CG_EF_ADDS_VELOCITY_)) cg_ef_pass_(cg_ef_subtract_velocity_, &st, ef->vector[0], d->n);
         cg_ef_solve_(ef, &st, 0, st.e_from_g, st.e_from_e);
     }
-    if (ef->vector[1]) cg_ef_withdraw_velocity_(ef, &st);
+    if (ef->vector[1]) cg_ef_row_of_(d)->withdraw_velocity(ef, &st);
     ef->steps--;
     cg_ef_rebound_(ef, &st);
     ef->stats.kept = 0;

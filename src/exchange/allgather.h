@@ -129,9 +129,45 @@ static cg_status cg_inputs_sum_(cg_ex_ *ex, float *y, size_t n) {
     cg_accum_ranks_(ex, y, n, &b);
     return cg_accum_all_(&b);
 }
-/* Does the fold make one packet of all, in reduced.packet? */
+/* reduced.packet = the majority of ex->inputs. */
+static cg_status cg_vote_of_inputs_(cg_ex_ *ex) {
+    return cg_vote(
+        ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
+}
+/* Does the fold make one packet of all, in reduced.packet? Over contributors only of a selection. */
 static int cg_folds_to_packet_(const cg_ex_ *ex) {
-    return ex->desc.fold == CG_FOLD_VOTE || (ex->desc.fold == CG_FOLD_CONTRIBUTORS && ex->desc.op.select.id);
+    return cg_fold_row_of_(ex->desc.fold)->reduce &&
+        (!cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_) || ex->desc.op.select.id);
+}
+static const char *cg_refuse_vote_(const cg_ex_ *ex) {
+    if (!(ex->plan.traits & CG_IS_SIGN_) || ex->plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_))
+        return "a vote is over cg_sign packets";
+    if (!cg_route_has_(ex, CG_ROUTE_PACKETS_MEET_)) return "votes are counted by allgather, server or scatter";
+    if (ex->desc.weight != 0.0f || ex->desc.back) return "a vote has no weights and no second operator";
+    return NULL;
+}
+static const char *cg_refuse_contributors_(const cg_ex_ *ex) {
+    if (!cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_)) return "contributors are counted by allgather";
+    if (ex->desc.weight != 0.0f) return "a mean over contributors has no weights";
+    if (ex->plan.traits & CG_NEEDS_SUPPORT_) return "given indices: every rank contributes; take the mean";
+    if (ex->plan.traits & CG_IS_PER_RANK_)
+        return "PermK: one rank contributes to every value; take the mean (scaled) or the sum (unscaled)";
+    return NULL;
+}
+static void cg_plan_allgather_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    const uint64_t size = (uint64_t)ex->transport.size;
+    ex->mem.inbox = cg_arena_take_(arena, cg_mul_sat_(size, ex->plan.packet_room));
+    if (ex->plan.has_pairs)
+        ex->inputs.reader = (cg_sparse_reader_ *)(void *)cg_arena_take_(
+            arena, cg_mul_sat_(size, sizeof(cg_sparse_reader_)));
+    ex->reduced.cap = cg_folds_to_packet_(ex) ? ex->plan.packet_room : 0;
+    if (cg_folds_to_packet_(ex) && cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_)) {
+        ex->reduced.cap = (size_t)cg_sum_bound_(ex, ex->n, size);
+        cg_max_update_(scratch, cg_sum_scratch_(&ex->desc.op, ex->n, size));
+        ex->mem.contributors = (uint32_t *)(void *)cg_arena_take_(
+            arena, cg_mul_sat_(4, cg_mul_sat_(size, ex->plan.max_selected)));
+    }
+    ex->reduced.packet = cg_arena_take_(arena, ex->reduced.cap);
 }
 static cg_status cg_route_allgather_(cg_ex_ *ex) {
     cg_status s;
@@ -149,9 +185,7 @@ static cg_status cg_route_allgather_(cg_ex_ *ex) {
             cg_accept_(ex, packet, ex->inputs.len[q], ex->n, cg_stripe_tag_(ex, 0, 0), 0, &ex->desc.op, q, q);
     }
     if (ex->status != CG_OK || !cg_folds_to_packet_(ex)) return CG_OK;
-    s = ex->desc.fold == CG_FOLD_VOTE ? cg_vote(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet,
-                                            ex->reduced.cap, &ex->reduced.len)
-                                      : cg_mean_of_contributors_(ex);
+    s = cg_fold_row_of_(ex->desc.fold)->reduce(ex);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     return CG_OK;
     CG_CO_END_

@@ -236,7 +236,9 @@ struct cg_exchange_state {
         int exact;              /* sums of packets are packets (cg_reduce) and lose nothing */
         int op_len_fixed;       /* the length of a packet of desc.op follows from n, and is cg_bound_with */
         int reduced_len_fixed;  /* the same of a reduced packet */
-        int is_matrix;          /* desc.op is of matrices */
+        uint32_t traits;        /* of desc.op */
+        uint32_t back_traits;   /* of back */
+        size_t left_floats;     /* matrices: values of the left factor */
         int has_pairs;          /* desc.op has packets of (index, f32 value) pairs, without a code */
         uint64_t transformed_n; /* values of grad behind the sample and the transform of desc.op, at most */
         size_t packet_room;     /* bytes of the packet of any stripe, at most */

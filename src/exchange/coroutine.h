@@ -140,11 +140,11 @@ static void cg_allgather_preambles_read_(cg_ex_ *ex) {
 }
 /* The stripe whose sum a rank reduces, or has complete at the end of the ring. */
 static int cg_stripe_of_rank_(const cg_ex_ *ex, int rank) {
-    return ex->plan.route == CG_ROUTE_RING ? cg_wrap_(ex, rank + 1) : rank;
+    return cg_route_has_(ex, CG_ROUTE_HOPS_) ? cg_wrap_(ex, rank + 1) : rank;
 }
 /* Length of a reduced packet of n values; 0: not known beforehand. */
 static size_t cg_reduced_fixed_len_(const cg_ex_ *ex, size_t n) {
-    if (ex->desc.fold == CG_FOLD_VOTE) return cg_bound(&ex->desc.op, n);
+    if (cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) return cg_bound(&ex->desc.op, n);
     if (!ex->plan.reduced_len_fixed) return 0;
     if (ex->plan.exact && !ex->desc.op.sample.id && !ex->desc.op.transform.id) return (size_t)cg_dense_bound_(n);
     return cg_bound(ex->plan.exact ? &ex->desc.op : &ex->plan.back, n);

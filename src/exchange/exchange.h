@@ -8,24 +8,6 @@
    reason, in the same exchange. The result, model, carry and warm change only after the last message, when all packets
    have been checked. */
 
-/* A route: the coroutine that moves its messages and makes sure that all is there and right, and what it writes then,
-   which cannot fail. The coroutine returns CG_OK when its last message is moved, with this rank's outcome in
-   ex->status; any other status: all ranks have stopped. In the order of cg_route; CG_ROUTE_AUTO is resolved before. */
-static const struct cg_route_row_ {
-    cg_status (*move)(cg_ex_ *ex);
-    cg_status (*write)(cg_ex_ *ex);
-} cg_route_rows_[] = {
-    { cg_route_allgather_, cg_write_allgather_ },
-    { cg_route_allgather_, cg_write_allgather_ },
-    { cg_route_ring_, cg_write_ring_ },
-    { cg_route_tree_, cg_write_tree_ },
-    { cg_route_scatter_, cg_write_scatter_ },
-    { cg_route_server_, cg_write_server_ },
-    { cg_route_merge_, cg_write_reduced_ },
-    { cg_route_shared_, cg_write_shared_ },
-    { cg_route_region_, cg_write_region_ },
-    { cg_route_linear_, cg_write_linear_ },
-};
 /* Coroutine of the opening, which returns as a route does: records of all ranks, checked; scales, if they are to be
    agreed on; a verdict, if messages depend on records. */
 static cg_status cg_opening_(cg_ex_ *ex) {
@@ -70,7 +52,7 @@ static cg_status cg_ex_resume_(cg_ex_ *ex) {
         cg_phase_begin_(ex, CG_PHASE_ROUTE_);
     }
     if (ex->co.phase == CG_PHASE_ROUTE_) {
-        s = cg_route_rows_[ex->plan.route].move(ex);
+        s = cg_route_row_of_(ex->plan.route)->move(ex);
         if (s != CG_OK) return s;
         cg_phase_begin_(ex, CG_PHASE_CLOSING_);
     }
@@ -100,7 +82,7 @@ static void cg_count_io_(cg_ex_ *ex) {
 /* Ends the exchange: writes what it has, takes the step of the model and completes the report. */
 static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     ex->co.phase = CG_PHASE_DONE_;
-    if (s == CG_OK && ex->status == CG_OK) s = cg_route_rows_[ex->plan.route].write(ex);
+    if (s == CG_OK && ex->status == CG_OK) s = cg_route_row_of_(ex->plan.route)->write(ex);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     ex->report.route = ex->plan.route;
     if (ex->status != CG_OK) {

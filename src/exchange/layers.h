@@ -29,7 +29,7 @@ typedef struct cg_batch_ {
 static int cg_batch_is_small_(const cg_batch_ *p, size_t i) {
     const cg_exchange_desc *d = &p->layers[i].desc,
                            *first = p->first_small < p->count ? &p->layers[p->first_small].desc : d;
-    return p->layers[i].n < p->small_below && (d->fold == CG_FOLD_MEAN || d->fold == CG_FOLD_SUM) &&
+    return p->layers[i].n < p->small_below && cg_fold_row_of_(d->fold)->traits & CG_FOLD_IS_LINEAR_ &&
         d->fold == first->fold && cg_as_bits_(d->weight) == cg_as_bits_(first->weight);
 }
 /* Exchanges go by the index of their layer; count stands for that of the small ones. */

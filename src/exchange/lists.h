@@ -1,9 +1,48 @@
 /* lists: sparse packets read and written pair by pair, and cut by magnitude
 
-   Offers   cg_sparse_next_, cg_list_in_mem_, cg_threshold_split_, cg_reduce_two_, cg_contribution_less_dropped_
+   Offers   cg_sparse_next_, cg_list_in_mem_, cg_threshold_split_, cg_reduce_two_, cg_contribution_less_dropped_;
+            cg_plan_lists_, cg_plan_cuts_, cg_accepts_pairs_, cg_accepts_largest_
    Needs    memory, core's sparse and reduce
    Touches  ex->mem.lists, ex->mem.scratch; cg_contribution_less_dropped_ also ex->contrib and report.used
    For the routes merge, region and shared, and for the fold over contributors. */
+
+/* Merge and region add fan_in packets at once and split the sum into two lists, shared writes one list (fan_in 1).
+   inboxes: packets that are kept until then; merges: sums that this rank may cut, each of which drops something. */
+static void cg_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t fan_in, uint64_t inboxes, uint64_t merges) {
+    const uint64_t n = ex->n, max_selected = ex->plan.max_selected;
+    const uint64_t max_sum_n = cg_mul_sat_(fan_in, max_selected), max_dropped = cg_mul_sat_(max_sum_n, merges),
+                   contrib_bytes = cg_sparse_packet_bound_(n, cg_add_sat_(max_dropped, max_selected));
+    uint64_t room = cg_sparse_packet_bound_(n, max_selected);
+    cg_max_update_(&room, ex->plan.packet_room);
+    ex->mem.list_cap = (size_t)(max_sum_n > n ? n : max_sum_n);
+    ex->mem.lists = cg_arena_take_(arena, cg_mul_sat_(2, cg_list_bytes_(n, ex->mem.list_cap)));
+    ex->contrib.packets = cg_arena_take_(arena, contrib_bytes);
+    ex->contrib.cap = (size_t)contrib_bytes;
+    ex->reduced.cap = (size_t)cg_add_sat_(room, 1024);
+    ex->reduced.packet = cg_arena_take_(arena, ex->reduced.cap);
+    ex->mem.inbox = cg_arena_take_(arena, cg_mul_sat_(inboxes, cg_add_sat_(room, 1024)));
+}
+/* Behind them what merge and region need to cut a sum; buffers: of the sum, and of what was dropped. */
+static void cg_plan_cuts_(
+    cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch, uint64_t fan_in, uint64_t merges, int buffers) {
+    const uint64_t n = ex->n, max_dropped = cg_mul_sat_(cg_mul_sat_(fan_in, ex->plan.max_selected), merges),
+                   sum_bytes = cg_sparse_packet_bound_(n, ex->mem.list_cap);
+    ex->dropped.cap = (size_t)cg_add_sat_(
+        cg_sparse_packet_bound_(n, max_dropped), cg_mul_sat_((uint64_t)ex->transport.size, CG_HEADER_BYTES + 96));
+    for (int i = 0; i < 2; i++) {
+        ex->partial.buf[i] = cg_arena_take_(arena, i < buffers ? sum_bytes : 0);
+        ex->dropped.buf[i] = cg_arena_take_(arena, i < buffers ? ex->dropped.cap : 0);
+    }
+    cg_max_update_(
+        scratch, cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(n, cg_add_sat_(max_dropped, ex->plan.max_selected))), 64));
+}
+/* Pairs of a selection that leaves about as many as it was asked for; the k largest of the whole vector. */
+static int cg_accepts_pairs_(const cg_ex_ *ex) {
+    return cg_is_sparse_f32_(&ex->desc.op, ex->plan.traits) && ex->plan.traits & CG_KEEPS_ABOUT_;
+}
+static int cg_accepts_largest_(const cg_ex_ *ex) {
+    return cg_accepts_pairs_(ex) && ex->plan.traits & CG_KEEPS_LARGEST_;
+}
 
 /* List 0 or 1 of mem.lists, emptied, for up to mem.list_cap pairs with indices below n <= ex->n. */
 static void cg_list_in_mem_(const cg_ex_ *ex, int which, size_t n, cg_list_ *list) {

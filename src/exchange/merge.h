@@ -1,6 +1,6 @@
 /* merge: gTop-k, a tree on which the k largest values of every sum of two packets survive
 
-   Offers   cg_route_merge_; cg_write_reduced_ writes its result
+   Offers   cg_route_merge_, cg_plan_merge_; cg_write_reduced_ writes its result
    Needs    coroutine, lists, allgather (cg_sum_check_saturated_)
    Touches  ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->mem.inbox and lists, ex->result
    What a rank cuts off a sum it takes out of its own contribution, so that error feedback keeps it. */
@@ -44,6 +44,10 @@ CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
     ex->dropped.flip = ex->dropped.any ? ex->dropped.flip ^ 1 : 0;
     ex->dropped.any = 1;
     return s;
+}
+static void cg_plan_merge_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    cg_plan_lists_(ex, arena, 2, 1, cg_tree_depth_(ex));
+    cg_plan_cuts_(ex, arena, scratch, 2, cg_tree_depth_(ex), 2);
 }
 static cg_status cg_route_merge_(cg_ex_ *ex) {
     const int me = ex->transport.rank, size = ex->transport.size;

@@ -131,10 +131,9 @@ static int cg_records_check_(cg_ex_ *ex) {
             ex->plan.root = (int)q;
         }
     }
-    ex->opening.result_factor = ex->plan.exact && ex->desc.fold != CG_FOLD_SUM ? (float)(1.0 / (double)size) : 1.0f;
-    if (cg_hops_reencode_(ex))
-        ex->opening.result_factor = ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ex->opening.weight_sum);
-    if (ex->desc.fold == CG_FOLD_VOTE) ex->opening.result_factor = 1.0f;
+    ex->opening.result_factor = ex->plan.exact && cg_fold_has_(ex, CG_FOLD_DIVIDES_) ? (float)(1.0 / (double)size)
+                                                                                     : 1.0f;
+    if (cg_hops_reencode_(ex)) ex->opening.result_factor = (float)(1.0 / cg_divisor_(ex));
     return 0;
 }
 /* mem.sizes = bytes of every rank's packets, from the records. */

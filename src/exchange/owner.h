@@ -1,20 +1,43 @@
 /* owner: the routes server and scatter, on which an owner adds packets and sends the sum back to everybody
 
-   Offers   cg_route_server_, cg_route_scatter_, what they write (cg_write_*_), cg_reduced_tag_, cg_accept_stripes_,
-            cg_write_stripes_, cg_write_reduced_, tables of numbers (cg_own_table_, cg_allgather_tables_begin_,
-            cg_lengths_read_)
-   Needs    coroutine, notes, accumulate, allgather (cg_sum_check_saturated_), core's reduce
+   Offers   cg_route_server_, cg_route_scatter_, cg_plan_owner_, cg_accepts_server_, what they write (cg_write_*_),
+            cg_reduced_tag_, cg_accept_stripes_, cg_write_stripes_, cg_write_reduced_, tables of numbers
+            (cg_own_table_, cg_allgather_tables_begin_, cg_lengths_read_)
+   Needs    memory, coroutine, notes, accumulate, allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->inputs, ex->reduced, ex->contrib, ex->mem.inbox, stripes and sum, desc.carry, ex->result
    The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter).
    The second takes the reduced packet back. It is exact (cg_reduce), a vote, or encoded by plan.back; what that loses
    stays in carry, or is taken out of what the owner says it has contributed. */
 
+static void cg_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    const uint64_t reduced_room = cg_reduced_room_(ex), size = (uint64_t)ex->transport.size;
+    const int striped = cg_route_has_(ex, CG_ROUTE_STRIPES_);
+    const int is_owner = striped || ex->plan.root == ex->transport.rank || !ex->transport.sendrecv ||
+        ex->desc.leader == CG_LEADER_BY_SCORE;
+    ex->mem.inbox = cg_arena_take_(arena, is_owner ? cg_mul_sat_(size, ex->plan.packet_room) : 0);
+    ex->reduced.packet = cg_arena_take_(arena, reduced_room);
+    ex->mem.stripes = cg_arena_take_(arena, striped ? cg_mul_sat_(size, reduced_room) : 0);
+    ex->reduced.cap = (size_t)reduced_room;
+    if (!is_owner || cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) return;
+    if (ex->plan.exact) {
+        cg_sum_scratch_max_(ex, scratch);
+        return;
+    }
+    ex->mem.sum = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, cg_stripe_max_n_(ex)));
+    if (ex->desc.carry ||
+        (ex->plan.back_traits & CG_IS_F32_ && !ex->plan.back.select.id && !ex->plan.back.sample.id &&
+            !ex->plan.back.transform.id))
+        return;
+    ex->contrib.packets = cg_arena_take_(arena,
+        cg_add_sat_(
+            cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room), cg_dense_bound_(cg_stripe_max_n_(ex))));
+}
 /* contrib.packets = own.packets, but for this stripe, which is D(own packet) less the error of the second leg (mem.sum,
    which is overwritten) in terms of this rank's weight: as if this rank had sent so much less. */
 static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
     const size_t n = cg_stripe_n_(ex, stripe), bytes_before = (size_t)ex->own.offset[stripe],
                  bytes_after = (size_t)(ex->own.offset[ex->plan.stripes] - ex->own.offset[stripe + 1]);
-    const float sum_weight = ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)ex->opening.weight_sum;
+    const float sum_weight = (float)cg_divisor_(ex);
     const cg_tag tag = cg_stripe_tag_(ex, stripe, 0);
     const cg_op dense = cg_dense();
     size_t len;
@@ -33,12 +56,13 @@ static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
 }
 /* The tag that a reduced packet must have: exact sums and votes keep that of the packets they are made of, ... */
 static cg_tag cg_reduced_tag_(const cg_ex_ *ex, int stripe) {
-    return cg_stripe_tag_(ex, stripe, !ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && !cg_hops_reencode_(ex));
+    return cg_stripe_tag_(
+        ex, stripe, !ex->plan.exact && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && !cg_hops_reencode_(ex));
 }
 /* ... so that server and scatter mark them by another rank: N plus that of their maker. */
 static int cg_reduced_rank_(const cg_ex_ *ex, int maker) {
-    const int is_owner = ex->plan.route == CG_ROUTE_SERVER || ex->plan.route == CG_ROUTE_SCATTER;
-    return maker + (is_owner && (ex->plan.exact || ex->desc.fold == CG_FOLD_VOTE) ? ex->transport.size : 0);
+    const int keeps_tag = ex->plan.exact || cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_);
+    return maker + (keeps_tag && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) ? ex->transport.size : 0);
 }
 /* ex->reduced.packet = the fold of ex->inputs for this stripe, with desc.carry added where it is encoded again.
    mem.sum is then what encoding has lost, if carry or contrib.packets asks for it. Does nothing if ex has failed. */
@@ -48,9 +72,7 @@ static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
     const cg_extra side = cg_back_extra_(ex);
     cg_status s;
     if (ex->status != CG_OK) return;
-    if (ex->desc.fold == CG_FOLD_VOTE)
-        s = cg_vote(
-            ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
+    if (cg_fold_row_of_(ex->desc.fold)->reduce) s = cg_fold_row_of_(ex->desc.fold)->reduce(ex);
     else if (ex->plan.exact)
         s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->plan.max_level_sum, ex->reduced.packet,
             ex->reduced.cap, &ex->reduced.len, ex->mem.scratch, ex->mem.scratch_bytes);
@@ -72,9 +94,10 @@ static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
 }
 /* Only once the exchange cannot fail any more. */
 static void cg_owner_carry_update_(cg_ex_ *ex, int stripe) {
-    if (!ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && ex->desc.carry)
+    if (!ex->plan.exact && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && ex->desc.carry)
         memcpy(ex->desc.carry, ex->mem.sum, 4 * cg_stripe_n_(ex, stripe));
 }
+static int cg_accepts_server_(const cg_ex_ *ex) { return !(ex->plan.traits & CG_NEEDS_SUPPORT_); }
 static cg_status cg_route_server_(cg_ex_ *ex) {
     const int me = ex->transport.rank, root = ex->plan.root;
     const size_t inbox_stride = ex->plan.packet_room;

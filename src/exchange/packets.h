@@ -2,7 +2,7 @@
 
    Offers   cg_stripes_compress_, cg_own_packet_, cg_accept_, cg_failure_put_, cg_ex_decode_, cg_ex_compress_, agreed
             scales
-   Needs    ranks, opening, notes, memory, core's compress, decode, traits and sparse
+   Needs    ranks, opening, notes, memory, core's compress, decode and sparse
    Touches  ex->own, ex->scales, ex->mem.scratch; ex->status where a packet is refused
    Other headers may use: cg_empty_packet_put_, cg_same_op_
    A failed rank sends a failure packet ("cgno", status, rank to blame) in place of a packet whose length follows from
@@ -27,14 +27,18 @@ static cg_status cg_ex_decode_(
 static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
     return cg_stage_bits_(a) == cg_stage_bits_(b) && cg_as_bits_(a->value) == cg_as_bits_(b->value);
 }
-/* Whether headers of packets of a and b state the same operator. Not compared are k, which every packet states, and
-   which indices were given, which the decoder checks. */
+/* Whether headers of packets of a and b state the same operator. Not compared is k, which every packet states. */
 static int cg_same_op_(const cg_op *a, const cg_op *b) {
-    cg_stage select = a->select;
-    if (select.id == CG_SELECT_GIVEN) select.size = b->select.size;
     return cg_same_stage_bits_(&a->sample, &b->sample) && cg_same_stage_bits_(&a->transform, &b->transform) &&
-        cg_same_stage_bits_(&select, &b->select) && cg_same_stage_bits_(&a->quantize, &b->quantize) &&
+        cg_same_stage_bits_(&a->select, &b->select) && cg_same_stage_bits_(&a->quantize, &b->quantize) &&
         cg_same_stage_bits_(&a->code, &b->code) && cg_same_stage_bits_(&a->spare, &b->spare);
+}
+/* Whether a packet is of op, which is desc.op but perhaps for its quantizer. Which indices were given is left to the
+   decoder. */
+static int cg_is_of_op_(const cg_ex_ *ex, const cg_info *info, const cg_op *op) {
+    cg_op expected = *op;
+    if (ex->plan.traits & CG_NEEDS_SUPPORT_) expected.select.size = info->op.select.size;
+    return cg_same_op_(&info->op, &expected);
 }
 /* Agreed scales are the same in every packet of a stripe, whoever made it, and in their sums. */
 static cg_status cg_same_scales_(const cg_ex_ *ex, const uint8_t *p, size_t len, int stripe) {
@@ -54,7 +58,7 @@ static size_t cg_empty_packet_put_(const cg_tag *tag, size_t n, uint8_t *packet)
 /* On the route allgather a rank may abstain. */
 static int cg_is_empty_packet_(const cg_ex_ *ex, const cg_info *info) {
     const cg_op nothing = cg_empty_op_();
-    return ex->plan.route == CG_ROUTE_ALLGATHER && info->k == 0 && cg_same_op_(&info->op, &nothing);
+    return cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && info->k == 0 && cg_same_op_(&info->op, &nothing);
 }
 /* Fails ex, and blames sent_by, unless p is an intact packet of n values with this tag. stripe: whose agreed scales
    it must have, or -1; op: its operator, or NULL for any; made_by: the rank in its tag, < 0 for any. A failure packet
@@ -75,7 +79,7 @@ static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_ta
     if (s == CG_OK &&
         (info.n != n || info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.tensor != tag.tensor ||
             (made_by >= 0 && info.tag.rank != (uint32_t)made_by) ||
-            (op && !cg_same_op_(&info.op, op) && !cg_is_empty_packet_(ex, &info))))
+            (op && !cg_is_of_op_(ex, &info, op) && !cg_is_empty_packet_(ex, &info))))
         s = CG_E_MISMATCH;
     if (s == CG_OK) s = cg_packet_check_(&side, p, len, n);
     if (s == CG_OK && stripe >= 0 && (ex->desc.flags & CG_AGREE_SCALES)) s = cg_same_scales_(ex, p, len, stripe);

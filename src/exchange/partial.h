@@ -1,12 +1,30 @@
 /* partial: the routes ring and tree, on which a partial sum goes from rank to rank
 
-   Offers   cg_route_ring_, cg_route_tree_, and what they write (cg_write_*_)
-   Needs    coroutine, accumulate, owner (stripes), allgather (cg_sum_check_saturated_), core's reduce
+   Offers   cg_route_ring_, cg_route_tree_, what they need of mem (cg_plan_*_) and what they write (cg_write_*_)
+   Needs    memory, coroutine, accumulate, owner (stripes), allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->partial, ex->reduced, ex->inputs, ex->own, ex->mem.inbox, stripes and sum, desc.carry, ex->result
    An exact partial sum is a packet all the time, and cg_reduce adds to it. Otherwise a rank collects the packets that
    come, then decodes them, adds its own gradient and encodes the sum by desc.op, once per rank and stripe. Either way
    the tag of a partial sum has the rank that sends it, because cg_reduce keeps the tag of its first packet. */
 
+/* hops: packets that a rank keeps until it encodes the sum again. */
+static void cg_plan_partial_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch, uint64_t hops, uint64_t stripes) {
+    const uint64_t reduced_room = cg_reduced_room_(ex);
+    ex->mem.inbox = cg_arena_take_(arena, cg_mul_sat_(hops, reduced_room));
+    ex->partial.buf[0] = cg_arena_take_(arena, reduced_room);
+    ex->partial.buf[1] = cg_arena_take_(arena, reduced_room);
+    ex->mem.stripes = cg_arena_take_(arena, cg_mul_sat_(stripes, reduced_room));
+    if (ex->plan.exact) cg_sum_scratch_max_(ex, scratch);
+    else ex->mem.sum = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, ex->n));
+    ex->reduced.cap = (size_t)reduced_room;
+}
+static void cg_plan_ring_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    cg_plan_partial_(ex, arena, scratch, 1, (uint64_t)ex->transport.size);
+}
+/* a rank of a tree that encodes again keeps the packets of all its children until then */
+static void cg_plan_tree_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    cg_plan_partial_(ex, arena, scratch, ex->plan.exact ? 1 : cg_add_sat_(cg_tree_depth_(ex), 1), 0);
+}
 /* A new partial sum of a stripe: this rank's packet, if exact. */
 static void cg_partial_begin_(cg_ex_ *ex, int stripe) {
     ex->partial.received = 0;
@@ -63,7 +81,7 @@ static void cg_partial_encode_(cg_ex_ *ex, int stripe) {
     b.grad = cg_at_(ex->grad, start);
     b.grad_weight = cg_weight_of_(ex, (size_t)ex->transport.rank);
     b.carry = ex->desc.carry ? cg_at_(ex->desc.carry, start) : NULL;
-    b.carry_weight = ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)ex->opening.weight_sum;
+    b.carry_weight = (float)cg_divisor_(ex);
     for (int i = 0; i < ex->partial.received; i++)
         cg_accum_packet_(&b, (const uint8_t *)ex->inputs.packet[i], ex->inputs.len[i], 1.0f);
     if (ex->desc.side) side = *ex->desc.side;
@@ -92,8 +110,7 @@ static cg_status cg_contribution_less_hop_error_(cg_ex_ *ex) {
         float *error = ex->mem.sum + start;
         size_t len;
         if (ex->desc.carry) {
-            cg_axpby_(error, n, ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ex->opening.weight_sum), 0.0f,
-                cg_at_mut_(ex->desc.carry, start));
+            cg_axpby_(error, n, (float)(1.0 / cg_divisor_(ex)), 0.0f, cg_at_mut_(ex->desc.carry, start));
             cg_clamp_(cg_at_mut_(ex->desc.carry, start), n);
             cg_axpby_(cg_at_(ex->grad, start), n, 1.0f, 0.0f, error);
         } else {

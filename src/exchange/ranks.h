@@ -1,10 +1,9 @@
 /* ranks: ranks, stripes, tags and weights of one exchange
 
-   Offers   cg_ex_ (the state), cg_ex_fail_, cg_ex_fail_here_, cg_stripe_*, cg_weight_of_, cg_alpha_, cg_model_step_
+   Offers   cg_ex_ (the state), cg_ex_fail_, cg_ex_fail_here_, cg_stripe_*, cg_weight_of_, cg_model_step_
    Needs    base, kernels (cg_axpby_)
    Touches  ex->status and the blame in ex->report; desc.model in the steps
-   Other headers may use: CG_SECOND_ROUND_, CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_,
-   cg_stripe_offset_, cg_stripe_start_
+   Other headers may use: CG_SECOND_ROUND_, CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_
    A stripe is the part of the gradient that has a packet of its own: one for every rank on the routes ring and scatter,
    the whole vector otherwise. */
 
@@ -65,11 +64,6 @@ static cg_tag cg_stripe_tag_(const cg_ex_ *ex, int stripe, int leg) {
 /* From the opening records, which must be here. */
 static float cg_weight_of_(const cg_ex_ *ex, size_t rank) {
     return cg_as_float_(cg_get32_(ex->opening.records + rank * CG_RECORD_BYTES_ + 40));
-}
-/* The factor of a rank's values in the result: its weight, or its share of all weights. */
-static float cg_alpha_(const cg_ex_ *ex, size_t rank) {
-    const float w = cg_weight_of_(ex, rank);
-    return ex->desc.fold == CG_FOLD_SUM ? w : (float)((double)w / ex->opening.weight_sum);
 }
 
 static int cg_rate_ok_(const cg_exchange_desc *d) { return !d->model || cg_is_finite_(d->rate); }

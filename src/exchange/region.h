@@ -1,6 +1,6 @@
 /* region: Ok-Topk, on which every rank sums a region of the vector and all together keep the k largest values
 
-   Offers   cg_route_region_, cg_write_region_
+   Offers   cg_route_region_, cg_plan_region_, cg_write_region_
    Needs    coroutine, notes, lists, owner (tables), allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->region, ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->note, ex->inputs, ex->mem.inbox and
             lists, ex->result
@@ -8,6 +8,16 @@
    them. The owner of a region adds up the packets of it. The threshold is then found byte by byte, from histograms of
    all ranks; values equal to it survive in the order of regions, as many as there is room for. */
 
+static void cg_plan_region_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    const uint64_t size = (uint64_t)ex->transport.size;
+    cg_plan_lists_(ex, arena, size, size, 1);
+    cg_plan_cuts_(ex, arena, scratch, size, 1, 1);
+    ex->region.bounds = (uint64_t *)(void *)cg_arena_take_(arena, 8 * (size + 1));
+    ex->region.send_offset = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
+    ex->region.ties = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
+    /* 256 counts of 4 bytes and a note from every rank */
+    ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, CG_COUNT_BYTES_ + CG_NOTE_BYTES_));
+}
 /* out: N numbers of 8 bytes, where this rank would let every region begin so that each has as many of its indices. */
 CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
     const size_t size = cg_ranks_(ex);

@@ -1,181 +1,187 @@
 /* routes: which operator may take which route, and what follows from the choice
 
-   Offers   cg_ex_resolve_, predicates on operators and routes (cg_is_f32_, cg_has_back_, cg_carry_floats_,
-            cg_records_need_verdict_ ...)
-   Needs    ranks, traits
+   Offers   cg_ex_resolve_, traits of routes and folds, predicates on operators and routes (cg_has_back_,
+            cg_carry_floats_, cg_records_need_verdict_ ...)
+   Needs    ranks, core's resolve; the tables themselves are in exchange/rows.h, behind the functions that they name
    Touches  ex->plan; ex->status where a description is refused
-   Other headers may use: cg_is_compressed_first_, cg_op_refusal_
+   Other headers may use: cg_carry_first_, cg_fold_row_of_, cg_is_compressed_first_, cg_op_refusal_,
+   cg_route_row_of_
    Everything here follows from desc, transport and n before any message, so that ranks with the same description come
    to the same plan; the opening compares what matters of it. */
 
-/* Is D(C(x)) x in expectation, so that a sum may be encoded by it without a carry? */
-static int cg_is_unbiased_(const cg_op *op) {
-    const cg_stage *q = &op->quantize;
-    if (op->sample.flags & CG_FLAG_UNSCALED) return 0;
-    if (op->transform.id == CG_TRANSFORM_LOWRANK) return 0;
-    if (op->select.id && op->select.id != CG_SELECT_WANGNI && op->select.id != CG_SELECT_WANGNIVAR &&
-        op->select.id != CG_SELECT_BLOCKS)
-        return 0;
-    switch (q->id) {
-    case 0: return 1;
-    case CG_QUANTIZE_MINMAX:
-    case CG_QUANTIZE_ABSMAX:
-    case CG_QUANTIZE_LEVELS:
-    case CG_QUANTIZE_DITHER:
-    case CG_QUANTIZE_NATURAL: return !(q->flags & CG_FLAG_NEAREST);
-    case CG_QUANTIZE_TERNGRAD: return !q->flags;
-    case CG_QUANTIZE_LLOYD: return op->transform.arg >= 2; /* nearly, after two rounds of rotation */
-    default: return 0;
-    }
+/* What routes are like. Where code depends on the route it asks for a trait, so that a new route is a row in
+   exchange/rows.h, and a room with what the row names. */
+enum {
+    CG_ROUTE_SENDS_ = 1 << 0,            /* needs sendrecv */
+    CG_ROUTE_STRIPES_ = 1 << 1,          /* every rank has a stripe of the vector, and each has a packet of its own */
+    CG_ROUTE_ADDS_ON_THE_WAY_ = 1 << 2,  /* packets are cut, or added before all have met */
+    CG_ROUTE_HOPS_ = 1 << 3,             /* a partial sum goes from rank to rank, and is encoded by each unless exact */
+    CG_ROUTE_HAS_OWNER_ = 1 << 4,        /* an owner adds packets and sends the sum back, by desc.back if it is given */
+    CG_ROUTE_PACKETS_MEET_ = 1 << 5,     /* all packets of a stripe meet on one rank, which can fold them as packets */
+    CG_ROUTE_MEETS_EVERYWHERE_ = 1 << 6, /* ... on every rank: a rank may abstain, contributors can be counted */
+    CG_ROUTE_ALLREDUCES_ = 1 << 7,       /* f32 values are summed by an allreduce */
+    CG_ROUTE_NEEDS_INDICES_ = 1 << 8,    /* takes nothing but selections */
+    CG_ROUTE_HAS_LEADER_ = 1 << 9,       /* messages depend on who leads */
+    CG_ROUTE_LEADS_IN_TURN_ = 1 << 10,   /* with desc.leader 0 another rank leads in every step */
+    CG_ROUTE_READS_LENGTHS_ = 1 << 11,   /* packets that have no fixed length have that of the opening records */
+    CG_ROUTE_TELLS_LENGTHS_ = 1 << 12,   /* ... have that of a table from every rank */
+    CG_ROUTE_TELLS_COUNTS_ = 1 << 13,    /* every rank sends a table in any case */
+    CG_ROUTE_HAS_NO_WEIGHTS_ = 1 << 14,  /* desc.weight must be 0 */
+    CG_ROUTE_COMPRESSES_LATER_ = 1 << 15 /* the coroutine compresses, not cg_exchange_start */
+};
+struct cg_arena_;
+/* A route: which operators it takes, what of mem it needs, the coroutine that moves its messages and makes sure that
+   all is there and right, and what it writes then, which cannot fail. The coroutine returns CG_OK when its last message
+   is moved, with this rank's outcome in ex->status; any other status: all ranks have stopped. */
+typedef struct cg_route_row_ {
+    uint32_t id, traits;
+    int (*accepts)(const cg_ex_ *ex); /* desc.op, whose traits are in plan */
+    const char *refusal;              /* what a report says if it does not; NULL if it always does */
+    void (*plan)(cg_ex_ *ex, struct cg_arena_ *arena, uint64_t *scratch); /* see cg_mem_plan_ */
+    cg_status (*move)(cg_ex_ *ex);
+    cg_status (*write)(cg_ex_ *ex);
+} cg_route_row_;
+/* What folds are like. */
+enum {
+    CG_FOLD_IS_LINEAR_ = 1 << 0,   /* a sum with factors: packets may be added in any order and place */
+    CG_FOLD_DIVIDES_ = 1 << 1,     /* by the sum of weights */
+    CG_FOLD_NEEDS_SIGNS_ = 1 << 2, /* the values are +-1, and so is the result */
+    CG_FOLD_NEEDS_PLACES_ = 1 << 3 /* the result depends on where each rank has sent values; dense, it is a mean */
+};
+typedef struct cg_fold_row_ {
+    uint32_t id, traits;
+    const char *(*refuse)(const cg_ex_ *ex); /* a sentence why, or NULL */
+    cg_status (*reduce)(cg_ex_ *ex); /* reduced.packet = the fold of ex->inputs; NULL: their weighted sum is it */
+} cg_fold_row_;
+/* The row of a known route or fold; of another one that has no traits. In exchange/rows.h. */
+static const cg_route_row_ *cg_route_row_of_(uint32_t route);
+static const cg_fold_row_ *cg_fold_row_of_(uint32_t fold);
+static int cg_is_known_(uint32_t route, uint32_t fold);
+
+static int cg_route_has_(const cg_ex_ *ex, uint32_t traits) {
+    return (cg_route_row_of_(ex->plan.route)->traits & traits) != 0;
 }
-static int cg_is_f32_(const cg_op *op) { return !op->quantize.id; }
-/* A selection of values of the vector itself, as f32, with indices of its own. */
-static int cg_is_sparse_f32_(const cg_op *op) {
-    return op->select.id && op->select.id != CG_SELECT_GIVEN && !op->sample.id && !op->transform.id && cg_is_f32_(op);
+static int cg_fold_has_(const cg_ex_ *ex, uint32_t traits) {
+    return (cg_fold_row_of_(ex->desc.fold)->traits & traits) != 0;
 }
-/* Does the selection leave about the number of values that its ratio asks for? */
-static int cg_has_target_k_(const cg_op *op, const cg_traits_ *traits) {
-    return traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC ||
-        op->select.id == CG_SELECT_SIDCO;
+/* What a sum with weights is divided by, from the opening on. */
+static double cg_divisor_(const cg_ex_ *ex) {
+    return cg_fold_has_(ex, CG_FOLD_DIVIDES_) ? ex->opening.weight_sum : 1.0;
+}
+/* The factor of a rank's values in the result: its weight, or its share of all weights. */
+static float cg_alpha_(const cg_ex_ *ex, size_t rank) {
+    return (float)((double)cg_weight_of_(ex, rank) / cg_divisor_(ex));
+}
+/* Values of the vector itself, as f32 and without a code, with indices of their own. */
+static int cg_is_sparse_f32_(const cg_op *op, uint32_t traits) {
+    return (traits & (CG_IS_SELECTION_ | CG_NEEDS_SUPPORT_)) == CG_IS_SELECTION_ && traits & CG_IS_F32_ &&
+        !op->sample.id && !op->transform.id && !op->code.arg;
+}
+/* All values, as f32. */
+static int cg_is_dense_f32_(const cg_op *op, uint32_t traits) {
+    return traits & CG_IS_F32_ && !(traits & CG_IS_SELECTION_) && !op->code.arg;
 }
 /* Does the length of a packet follow from op and n? */
-static int cg_has_fixed_len_(const cg_op *op, const cg_traits_ *traits) {
-    if (op->code.arg || op->code.id == CG_CODE_GOLOMB || traits->has_user_codec || op->sample.id == CG_SAMPLE_PERMK)
-        return 0;
-    return !op->select.id || traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED;
+static int cg_has_fixed_len_(const cg_op *op, uint32_t traits) {
+    if (op->code.arg || traits & (CG_IS_USER_CODEC_ | CG_IS_PER_RANK_ | CG_INDEX_LENGTH_VARIES_)) return 0;
+    return !(traits & CG_IS_SELECTION_) || traits & CG_KEEPS_EXACTLY_;
 }
 /* Can cg_reduce add packets of desc.op? Levels only on a grid that is the same on all ranks. */
-static int cg_is_reducible_(const cg_ex_ *ex, const cg_traits_ *traits) {
-    const cg_op *op = &ex->desc.op;
-    if (traits->shape.is_matrix || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
-        traits->has_user_codec)
-        return 0;
-    if (cg_is_f32_(op)) return 1;
-    return traits->max_level && !op->code.arg && !op->select.id &&
+static int cg_is_reducible_(const cg_ex_ *ex, const cg_resolved_ *r) {
+    const uint32_t traits = r->plan.traits;
+    if (traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | CG_NEEDS_SUPPORT_ | CG_IS_USER_CODEC_)) return 0;
+    if (traits & CG_IS_F32_) return 1;
+    return r->max_level && !ex->desc.op.code.arg && !(traits & CG_IS_SELECTION_) &&
         ((ex->desc.flags & CG_AGREE_SCALES) || (ex->desc.side && ex->desc.side->scale));
 }
-static int cg_is_striped_(uint32_t route) { return route == CG_ROUTE_RING || route == CG_ROUTE_SCATTER; }
-static int cg_has_back_(const cg_ex_ *ex) {
-    return ex->desc.back && (ex->plan.route == CG_ROUTE_SERVER || ex->plan.route == CG_ROUTE_SCATTER);
-}
+static int cg_has_back_(const cg_ex_ *ex) { return ex->desc.back && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_); }
 
-/* CG_ROUTE_AUTO. bound: bytes of a packet. */
-static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_traits_ *traits, size_t bound) {
+/* CG_ROUTE_AUTO. r: of desc.op. */
+static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_resolved_ *r) {
     const cg_op *op = &ex->desc.op;
-    const uint64_t allgather_bytes = cg_mul_sat_(bound, (uint64_t)ex->transport.size - 1);
-    const int may_reencode = cg_is_unbiased_(op) || cg_is_reducible_(ex, traits) || ex->desc.carry;
-    if (ex->desc.fold == CG_FOLD_CONTRIBUTORS || op->select.id == CG_SELECT_GIVEN || op->sample.id == CG_SAMPLE_PERMK ||
-        op->k)
+    const uint32_t traits = r->plan.traits;
+    const uint64_t allgather_bytes = cg_mul_sat_(r->bound, (uint64_t)ex->transport.size - 1);
+    const int may_reencode = r->is_unbiased || cg_is_reducible_(ex, r) || ex->desc.carry;
+    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_) || traits & (CG_NEEDS_SUPPORT_ | CG_IS_PER_RANK_) || op->k)
         return CG_ROUTE_ALLGATHER;
-    if (op->transform.id == CG_TRANSFORM_LOWRANK) return CG_ROUTE_LINEAR;
-    if (traits->shape.is_matrix) return CG_ROUTE_ALLGATHER;
-    if (cg_is_f32_(op) && !op->select.id && !op->code.arg) return CG_ROUTE_LINEAR;
+    if (traits & CG_IS_LINEAR_MATRIX_) return CG_ROUTE_LINEAR;
+    if (traits & CG_IS_MATRIX_) return CG_ROUTE_ALLGATHER;
+    if (cg_is_dense_f32_(op, traits)) return CG_ROUTE_LINEAR;
     if (!ex->transport.sendrecv || ex->transport.size <= 2 || allgather_bytes <= 65536 ||
         (ex->desc.side && ex->desc.side->scale))
         return CG_ROUTE_ALLGATHER;
-    if (ex->desc.fold == CG_FOLD_VOTE) return CG_ROUTE_SCATTER;
-    if (op->select.id)
-        return cg_is_reducible_(ex, traits) && allgather_bytes > cg_mul_sat_(8, ex->n) ? CG_ROUTE_SCATTER
-                                                                                       : CG_ROUTE_ALLGATHER;
+    if (cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) return CG_ROUTE_SCATTER;
+    if (traits & CG_IS_SELECTION_)
+        return cg_is_reducible_(ex, r) && allgather_bytes > cg_mul_sat_(8, ex->n) ? CG_ROUTE_SCATTER
+                                                                                  : CG_ROUTE_ALLGATHER;
     return may_reencode || ex->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
 }
 /* The cg_refused_ functions return a sentence why the description is refused, or NULL. */
-static const char *cg_refused_route_(const cg_ex_ *ex, const cg_traits_ *traits) {
-    const cg_op *op = &ex->desc.op;
-    const uint32_t route = ex->plan.route;
-    const int indivisible = traits->shape.is_matrix || op->sample.id == CG_SAMPLE_PERMK ||
-        op->select.id == CG_SELECT_GIVEN;
-    if (!ex->transport.sendrecv && ex->transport.size > 1 &&
-        (cg_is_striped_(route) || route == CG_ROUTE_TREE || route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION))
+static const char *cg_refused_route_(const cg_ex_ *ex) {
+    const cg_route_row_ *row = cg_route_row_of_(ex->plan.route);
+    if (!ex->transport.sendrecv && ex->transport.size > 1 && row->traits & CG_ROUTE_SENDS_)
         return "this route needs the sendrecv callback: give it, or take allgather, server, shared or linear";
-    if (indivisible && (cg_is_striped_(route) || route == CG_ROUTE_TREE))
+    if (ex->plan.traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | CG_NEEDS_SUPPORT_) &&
+        row->traits & CG_ROUTE_ADDS_ON_THE_WAY_)
         return "matrices, PermK and given indices cannot be cut or added on the way: take allgather or server";
-    if (op->select.id == CG_SELECT_GIVEN && route == CG_ROUTE_SERVER)
-        return "given indices: take allgather, or the route shared";
-    if (cg_is_striped_(route) && op->k) return "stripes: k counts values of the whole vector; give a ratio";
-    if (cg_is_striped_(route) && ex->desc.side && ex->desc.side->scale)
+    if (row->traits & CG_ROUTE_STRIPES_ && ex->desc.op.k)
+        return "stripes: k counts values of the whole vector; give a ratio";
+    if (row->traits & CG_ROUTE_STRIPES_ && ex->desc.side && ex->desc.side->scale)
         return "stripes have buckets of their own: agree on scales with CG_AGREE_SCALES";
-    if (route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION) {
-        if (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op, traits) ||
-            op->select.id == CG_SELECT_CHUNKED)
-            return "merge and region keep the k largest: take topk, mstopk, dgc or sidco with f32 values";
-        if (ex->desc.weight != 0.0f)
-            return "merge and region have no weights: take allgather, server, scatter, shared or linear";
-    }
-    if (route == CG_ROUTE_SHARED && (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op, traits)))
-        return "shared: take topk, mstopk, chunked, dgc or sidco with f32 values";
-    if (route == CG_ROUTE_LINEAR &&
-        (op->select.id || !cg_is_f32_(op) || op->code.arg || op->sample.id == CG_SAMPLE_PERMK ||
-            op->transform.id == CG_TRANSFORM_ATOMO))
-        return "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank";
-    return NULL;
-}
-static const char *cg_refused_fold_(const cg_ex_ *ex) {
-    const cg_op *op = &ex->desc.op;
-    if (ex->desc.fold == CG_FOLD_VOTE) {
-        if (op->quantize.id != CG_QUANTIZE_SIGN || op->select.id || op->sample.id == CG_SAMPLE_PERMK)
-            return "a vote is over cg_sign packets";
-        if (ex->plan.route != CG_ROUTE_ALLGATHER && ex->plan.route != CG_ROUTE_SERVER &&
-            ex->plan.route != CG_ROUTE_SCATTER)
-            return "votes are counted by allgather, server or scatter";
-        if (ex->desc.weight != 0.0f || ex->desc.back) return "a vote has no weights and no second operator";
-    }
-    if (ex->desc.fold == CG_FOLD_CONTRIBUTORS) {
-        if (ex->plan.route != CG_ROUTE_ALLGATHER) return "contributors are counted by allgather";
-        if (ex->desc.weight != 0.0f) return "a mean over contributors has no weights";
-        if (op->select.id == CG_SELECT_GIVEN) return "given indices: every rank contributes; take the mean";
-        if (op->sample.id == CG_SAMPLE_PERMK)
-            return "PermK: one rank contributes to every value; take the mean (scaled) or the sum (unscaled)";
-    }
+    if (row->refusal && !row->accepts(ex)) return row->refusal;
+    if (row->traits & CG_ROUTE_HAS_NO_WEIGHTS_ && ex->desc.weight != 0.0f)
+        return "merge and region have no weights: take allgather, server, scatter, shared or linear";
     return NULL;
 }
 /* Floats of the sum that this rank encodes again or may have to: those of desc.carry. */
 static size_t cg_carry_floats_(const cg_ex_ *ex) {
-    if (ex->plan.exact || ex->desc.fold == CG_FOLD_VOTE) return 0;
-    if (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) return ex->n;
-    if (ex->plan.route == CG_ROUTE_SCATTER) return cg_stripe_n_(ex, ex->transport.rank);
-    return ex->plan.route == CG_ROUTE_SERVER &&
-            (ex->plan.root == ex->transport.rank || ex->desc.leader == CG_LEADER_BY_SCORE)
-        ? ex->n
-        : 0;
+    if (ex->plan.exact || cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) return 0;
+    if (cg_route_has_(ex, CG_ROUTE_HOPS_)) return ex->n;
+    if (!cg_route_has_(ex, CG_ROUTE_HAS_OWNER_)) return 0;
+    if (cg_route_has_(ex, CG_ROUTE_STRIPES_)) return cg_stripe_n_(ex, ex->transport.rank);
+    return ex->plan.root == ex->transport.rank || ex->desc.leader == CG_LEADER_BY_SCORE ? ex->n : 0;
+}
+/* Where in the vector desc.carry begins: *first, which stays as it is where carry is of the whole vector. */
+static void cg_carry_first_(uint32_t route, const cg_transport *t, size_t n, size_t *first) {
+    const uint32_t traits = cg_route_row_of_(route)->traits;
+    if (traits & CG_ROUTE_STRIPES_ && traits & CG_ROUTE_HAS_OWNER_)
+        *first = cg_stripe_offset_(n, (size_t)t->size, (size_t)t->rank);
 }
 /* A sum that is encoded again must stay exact, be encoded without bias, or leave its error in carry. */
-static const char *cg_refused_loss_(const cg_ex_ *ex) {
-    if (!cg_carry_floats_(ex) || ex->desc.carry || cg_is_unbiased_(&ex->plan.back)) return NULL;
+static const char *cg_refused_loss_(const cg_ex_ *ex, int back_is_unbiased) {
+    if (!cg_carry_floats_(ex) || ex->desc.carry || back_is_unbiased) return NULL;
     return "a biased operator would lose part of every sum it encodes: give carry (cg_exchange_carry floats), a back "
            "operator that loses nothing, or take allgather";
 }
 /* Ring and tree: is the partial sum decoded, added to and encoded again at every hop? */
-static int cg_hops_reencode_(const cg_ex_ *ex) {
-    return (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) && !ex->plan.exact;
-}
-static const char *cg_refused_agreement_(const cg_ex_ *ex, const cg_traits_ *traits) {
-    const cg_op *op = &ex->desc.op;
+static int cg_hops_reencode_(const cg_ex_ *ex) { return cg_route_has_(ex, CG_ROUTE_HOPS_) && !ex->plan.exact; }
+static const char *cg_refused_agreement_(const cg_ex_ *ex, uint32_t max_level) {
     if (!(ex->desc.flags & CG_AGREE_SCALES)) return NULL;
-    if (!traits->max_level || op->quantize.id == CG_QUANTIZE_FLEX16 || op->select.id || op->code.arg ||
-        op->sample.id == CG_SAMPLE_PERMK)
+    if (!max_level || max_level > 127 || ex->desc.op.code.arg || ex->plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_))
         return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, "
                "flexpoint, without a selection or code";
     if (ex->desc.side && ex->desc.side->scale) return "scales are given and to be agreed on: which?";
-    if (ex->plan.route == CG_ROUTE_LINEAR || ex->plan.route == CG_ROUTE_SHARED) return "f32 values have no scales";
+    if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_)) return "f32 values have no scales";
     if (cg_hops_reencode_(ex))
         return "ring and tree cannot weigh levels of agreed scales: no weights, or take allgather, server or scatter";
     return NULL;
 }
-/* Room for the packet of any stripe, and scratch to compress it by desc.op or by back. bound and traits are those of
-   desc.op for the whole vector; back_traits those of back, or NULL where back is desc.op. */
-static void cg_plan_sizes_(cg_ex_ *ex, size_t bound, const cg_traits_ *traits, const cg_traits_ *back_traits) {
+/* Room for the packet of any stripe, and scratch to compress it by desc.op or by back. r is desc.op's for the whole
+   vector; back that of plan.back, or NULL where that is desc.op. */
+static void cg_plan_sizes_(cg_ex_ *ex, const cg_resolved_ *r, const cg_resolved_ *back) {
     const int striped = ex->plan.stripes > 1;
-    ex->plan.packet_room = striped ? 0 : bound;
-    ex->plan.scratch_bytes = striped ? 0 : traits->scratch_bytes;
-    if (!striped && back_traits) cg_max_update_(&ex->plan.scratch_bytes, back_traits->scratch_bytes);
+    cg_resolved_ stripe;
+    ex->plan.packet_room = striped ? 0 : r->bound;
+    ex->plan.scratch_bytes = striped ? 0 : r->scratch_bytes;
+    if (!striped && back) cg_max_update_(&ex->plan.scratch_bytes, back->scratch_bytes);
     for (int p = 0; striped && p < ex->plan.stripes; p++) {
         const size_t n = cg_stripe_n_(ex, p);
         if (p && n == cg_stripe_n_(ex, p - 1)) continue;
-        bound = cg_bound_with(&ex->desc.op, ex->desc.side, n);
-        if (ex->plan.packet_room < bound) ex->plan.packet_room = bound;
-        cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->desc.op, n).scratch_bytes);
-        if (back_traits) cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->plan.back, n).scratch_bytes);
+        if (cg_resolve_(&ex->desc.op, ex->desc.side, n, &stripe) != CG_OK) continue; /* it is, for the whole vector */
+        if (ex->plan.packet_room < stripe.bound) ex->plan.packet_room = stripe.bound;
+        cg_max_update_(&ex->plan.scratch_bytes, stripe.scratch_bytes);
+        if (back && cg_resolve_(&ex->plan.back, NULL, n, &stripe) == CG_OK)
+            cg_max_update_(&ex->plan.scratch_bytes, stripe.scratch_bytes);
     }
 }
 /* STAR: ranks lead in turn, from step to step, and within a step from layer to layer. */
@@ -198,108 +204,99 @@ static cg_report cg_op_refusal_(const cg_op *op, const cg_extra *side, size_t n)
     (void)s; /* the report has it */
     return report;
 }
+/* What can be wrong with a description whose operators are good, as a sentence. r: of desc.op; back: of plan.back. */
+static const char *cg_refused_(const cg_ex_ *ex, const cg_resolved_ *r, const cg_resolved_ *back) {
+    const uint32_t back_needs = CG_NEEDS_SUPPORT_ | CG_NEEDS_AUX_ | CG_IS_USER_CODEC_;
+    const cg_fold_row_ *fold = cg_fold_row_of_(ex->desc.fold);
+    const char *why = cg_refused_route_(ex);
+    if (!why && fold->refuse) why = fold->refuse(ex);
+    if (!why && (ex->desc.flags & CG_ABSTAIN) &&
+        (!cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) || !(fold->traits & CG_FOLD_IS_LINEAR_) ||
+            (ex->desc.flags & CG_AGREE_SCALES)))
+        why = "to abstain is for allgather, with a mean or a sum and without agreed scales";
+    if (!why) why = cg_refused_loss_(ex, back->is_unbiased);
+    if (!why) why = cg_refused_agreement_(ex, r->max_level);
+    if (!why && cg_has_back_(ex) && back->plan.traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | back_needs))
+        why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
+    if (!why && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) && !ex->plan.exact && back->plan.traits & CG_NEEDS_AUX_)
+        why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
+    return why;
+}
+/* Is a field of the description out of range? A sentence, or NULL. */
+static const char *cg_bad_field_(const cg_ex_ *ex) {
+    const cg_exchange_desc *d = &ex->desc;
+    const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK |
+        CG_SECOND_ROUND_;
+    if (!cg_is_known_(d->route, d->fold) || (d->flags & ~flags)) return "unknown route, fold or flag";
+    if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
+        return "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it";
+    if (!cg_rate_ok_(d)) return "rate must be finite";
+    if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
+    return NULL;
+}
 /* Fills in ex->plan from desc, transport and n. A description that is refused sets ex->status and report.why, which the
    opening tells to all ranks; the plan is then incomplete. */
 static void cg_ex_resolve_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
-    cg_traits_ traits, back_traits;
-    const char *why;
-    size_t bound;
-    cg_status s;
-    int own_back = 0; /* back is not desc.op */
+    cg_resolved_ r, back;
+    const char *why = cg_bad_field_(ex);
+    int own_back; /* back is not desc.op */
     ex->plan.stripes = 1;
     ex->plan.route = ex->desc.route;
-    if (ex->desc.route > CG_ROUTE_LINEAR || ex->desc.fold > CG_FOLD_CONTRIBUTORS ||
-        (ex->desc.flags &
-            ~(uint32_t)(CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK |
-                CG_SECOND_ROUND_))) {
-        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "unknown route, fold or flag");
+    if (why) {
+        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, why);
         return;
     }
-    if (!cg_is_finite_(ex->desc.weight) || (ex->desc.weight != 0.0f && !(ex->desc.weight >= 1.17549435e-38f)) ||
-        !cg_is_finite_(ex->desc.score)) {
-        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank,
-            "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it");
-        return;
-    }
-    if (!cg_rate_ok_(&ex->desc)) {
-        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "rate must be finite");
-        return;
-    }
-    if (ex->desc.leader < CG_LEADER_BY_SCORE || ex->desc.leader > ex->transport.size) {
-        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "leader is -1, 0 or a rank plus one");
-        return;
-    }
-    bound = cg_bound_with(op, ex->desc.side, ex->n);
-    if (!bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
-        const cg_report refusal = cg_op_refusal_(bound ? ex->desc.back : op, bound ? NULL : ex->desc.side, ex->n);
+    if (cg_resolve_(op, ex->desc.side, ex->n, &r) != CG_OK) r.bound = 0;
+    if (!r.bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
+        const cg_report refusal = cg_op_refusal_(r.bound ? ex->desc.back : op, r.bound ? NULL : ex->desc.side, ex->n);
         cg_ex_fail_here_(ex, CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
         return;
     }
-    s = cg_extra_check_(op, ex->desc.side);
-    if (s != CG_OK) {
-        cg_ex_fail_(ex, s, ex->transport.rank, "side has something that this operator does not use");
+    if (r.extra_status != CG_OK) {
+        cg_ex_fail_(ex, r.extra_status, ex->transport.rank, "side has something that this operator does not use");
         return;
     }
-    traits = cg_traits_of_(op, ex->n);
-    if (!(ex->desc.flags & CG_FEEDS_BACK) && ex->desc.fold != CG_FOLD_VOTE) ex->plan.warning = traits.biased_why;
-    if (ex->plan.route == CG_ROUTE_AUTO) ex->plan.route = cg_auto_route_(ex, &traits, bound);
-    ex->plan.stripes = cg_is_striped_(ex->plan.route) ? ex->transport.size : 1;
+    ex->plan.traits = r.plan.traits;
+    if (!(ex->desc.flags & CG_FEEDS_BACK) && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) ex->plan.warning = r.warning;
+    if (!ex->plan.route) ex->plan.route = cg_auto_route_(ex, &r);
+    ex->plan.stripes = cg_route_has_(ex, CG_ROUTE_STRIPES_) ? ex->transport.size : 1;
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
-    if (ex->plan.route == CG_ROUTE_SHARED && ex->desc.leader == 0)
+    if (cg_route_has_(ex, CG_ROUTE_LEADS_IN_TURN_) && ex->desc.leader == 0)
         ex->plan.root = cg_star_leader_(&ex->desc.tag, (uint64_t)ex->transport.size);
-    ex->plan.is_matrix = traits.shape.is_matrix;
-    ex->plan.transformed_n = traits.shape.transformed_n;
-    ex->plan.has_pairs = cg_is_sparse_f32_(op) && !op->code.arg && traits.shape.values_per_index == 1;
-    ex->plan.op_len_fixed = cg_has_fixed_len_(op, &traits) &&
-        !(ex->plan.route == CG_ROUTE_ALLGATHER && (ex->desc.flags & CG_MAY_ABSTAIN));
-    ex->plan.max_selected = op->select.id && !op->sample.id && !op->transform.id ? (size_t)traits.shape.max_selected
-                                                                                 : 0;
-    ex->plan.k = (size_t)traits.k;
+    ex->plan.transformed_n = r.plan.transformed_n;
+    ex->plan.left_floats = r.rows * r.r;
+    ex->plan.has_pairs = cg_is_sparse_f32_(op, r.plan.traits) && r.plan.values_per_index == 1;
+    ex->plan.op_len_fixed = cg_has_fixed_len_(op, r.plan.traits) &&
+        !(cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && (ex->desc.flags & CG_MAY_ABSTAIN));
+    ex->plan.max_selected = op->select.id ? (size_t)r.plan.max_selected : 0;
+    ex->plan.k = (size_t)r.target_k;
     /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
        desc.op */
-    ex->plan.exact = cg_is_reducible_(ex, &traits) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
-    ex->plan.back = *op;
-    back_traits = traits;
-    if (ex->desc.fold != CG_FOLD_VOTE &&
-        (cg_has_back_(ex) || ex->plan.route == CG_ROUTE_SERVER ||
-            (ex->plan.route == CG_ROUTE_SCATTER && cg_is_reducible_(ex, &traits)))) {
-        ex->plan.back = cg_has_back_(ex) ? *ex->desc.back : cg_dense();
-        back_traits = cg_traits_of_(&ex->plan.back, ex->n);
-        own_back = 1;
-    }
-    cg_plan_sizes_(ex, bound, &traits, own_back ? &back_traits : NULL);
-    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_f32_(op) && !op->select.id && !op->code.arg
-                                                : cg_has_fixed_len_(&ex->plan.back, &back_traits);
-    if (ex->plan.exact && !cg_is_f32_(op))
-        ex->plan.max_level_sum = (uint64_t)traits.max_level * (uint64_t)ex->transport.size;
-    why = cg_refused_route_(ex, &traits);
-    if (!why) why = cg_refused_fold_(ex);
-    if (!why && (ex->desc.flags & CG_ABSTAIN) &&
-        (ex->plan.route != CG_ROUTE_ALLGATHER || ex->desc.fold > CG_FOLD_SUM || (ex->desc.flags & CG_AGREE_SCALES)))
-        why = "to abstain is for allgather, with a mean or a sum and without agreed scales";
-    if (!why) why = cg_refused_loss_(ex);
-    if (!why) why = cg_refused_agreement_(ex, &traits);
-    if (!why && cg_has_back_(ex) &&
-        (back_traits.shape.is_matrix || ex->plan.back.sample.id == CG_SAMPLE_PERMK ||
-            ex->plan.back.select.id == CG_SELECT_GIVEN || ex->plan.back.select.id == CG_SELECT_BINS ||
-            ex->plan.back.select.id == CG_SELECT_VARIANCE || back_traits.has_user_codec))
-        why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
-    if (!why && ex->plan.route == CG_ROUTE_SCATTER && !ex->plan.exact &&
-        (ex->plan.back.select.id == CG_SELECT_BINS || ex->plan.back.select.id == CG_SELECT_VARIANCE))
-        why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
+    ex->plan.exact = cg_is_reducible_(ex, &r) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
+    own_back = !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) &&
+        (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, &r));
+    ex->plan.back = !own_back ? *op : ex->desc.back ? *ex->desc.back : cg_dense();
+    back = r;
+    if (own_back && cg_resolve_(&ex->plan.back, NULL, ex->n, &back) != CG_OK) back = r; /* it has a bound */
+    ex->plan.back_traits = back.plan.traits;
+    cg_plan_sizes_(ex, &r, own_back ? &back : NULL);
+    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_dense_f32_(op, r.plan.traits)
+                                                : cg_has_fixed_len_(&ex->plan.back, back.plan.traits);
+    if (ex->plan.exact && !(r.plan.traits & CG_IS_F32_))
+        ex->plan.max_level_sum = (uint64_t)r.max_level * (uint64_t)ex->transport.size;
+    why = cg_refused_(ex, &r, &back);
     if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, ex->transport.rank, why);
 }
 /* Do messages after the opening depend on what records of other ranks say, so that all must have seen all of them? By
    lengths of packets, or by who is the leader. */
 static int cg_records_need_verdict_(const cg_ex_ *ex) {
-    const uint32_t route = ex->plan.route;
-    return (!ex->plan.op_len_fixed && (route == CG_ROUTE_ALLGATHER || route == CG_ROUTE_SERVER)) ||
-        (ex->desc.leader == CG_LEADER_BY_SCORE && (route == CG_ROUTE_SERVER || route == CG_ROUTE_SHARED));
+    return (!ex->plan.op_len_fixed && cg_route_has_(ex, CG_ROUTE_READS_LENGTHS_)) ||
+        (ex->desc.leader == CG_LEADER_BY_SCORE && cg_route_has_(ex, CG_ROUTE_HAS_LEADER_));
 }
 /* Is grad compressed by cg_exchange_start, before the opening? Otherwise the route does that, or sends no packet of
-   it. */
+   it: an allreduce of factors. */
 static int cg_is_compressed_first_(const cg_ex_ *ex) {
-    return !cg_hops_reencode_(ex) && ex->plan.route != CG_ROUTE_SHARED &&
-        !(ex->plan.route == CG_ROUTE_LINEAR && ex->plan.is_matrix);
+    return !cg_hops_reencode_(ex) && !cg_route_has_(ex, CG_ROUTE_COMPRESSES_LATER_) &&
+        !(cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && ex->plan.traits & CG_IS_MATRIX_);
 }

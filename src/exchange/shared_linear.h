@@ -1,11 +1,27 @@
 /* shared_linear: the routes shared and linear, on which an allreduce sums f32 values that all ranks have in one place
 
-   Offers   cg_route_shared_, cg_route_linear_, and what they write (cg_write_*_)
-   Needs    coroutine, lists, core's sparse, traits, matrix (PowerSGD) and packet (cg_packet_seal_)
+   Offers   cg_route_shared_, cg_route_linear_, what they need of mem (cg_plan_*_) and what they write (cg_write_*_)
+   Needs    coroutine, lists, core's sparse, matrix (PowerSGD) and packet (cg_packet_seal_)
    Touches  ex->reduced, ex->contrib, ex->mem.inbox, lists and matrix_work, desc.warm, ex->result
    Shared: the leader selects, everybody takes its indices. Linear: dense, random-k and rotated vectors as they are;
    low-rank by PowerSGD, one allreduce for each factor. A failed rank contributes NaN, so that all see it in the sum. */
 
+static void cg_plan_shared_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    (void)scratch;
+    cg_plan_lists_(ex, arena, 1, 1, 1);
+}
+static void cg_plan_linear_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    (void)scratch;
+    ex->reduced.packet = cg_arena_take_(arena, ex->plan.packet_room);
+    ex->reduced.cap = (size_t)ex->plan.packet_room;
+    if (ex->plan.traits & CG_IS_MATRIX_)
+        ex->mem.matrix_work = (double *)(void *)cg_arena_take_(arena, cg_mul_sat_(8, ex->plan.transformed_n));
+}
+static int cg_accepts_linear_(const cg_ex_ *ex) {
+    const uint32_t traits = ex->plan.traits;
+    return cg_is_dense_f32_(&ex->desc.op, traits) && !(traits & CG_IS_PER_RANK_) &&
+        !(traits & CG_IS_MATRIX_ && !(traits & CG_IS_LINEAR_MATRIX_));
+}
 /* The values of reduced.packet; floats in host order while they are being summed. */
 static float *cg_payload_(const cg_ex_ *ex) { return (float *)(void *)(ex->reduced.packet + CG_HEADER_BYTES); }
 /* payload = alpha times the k f32 values of a packet, then zeros up to `total`; NaN all over if this rank has failed.
@@ -114,10 +130,9 @@ static cg_status cg_write_shared_(cg_ex_ *ex) {
    scaled to this rank's share. */
 static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
-    const cg_traits_ traits = cg_traits_of_(op, ex->n);
-    const size_t p_floats = traits.shape.rows * traits.shape.r, q_floats = traits.shape.cols * traits.shape.r;
+    const size_t p_floats = ex->plan.left_floats, q_floats = (size_t)ex->plan.transformed_n - p_floats;
     const float *q = cg_payload_(ex) + p_floats;
-    const float own_share = ex->desc.fold == CG_FOLD_SUM ? (float)(1.0 / ex->opening.weight_sum) : 1.0f;
+    const float own_share = (float)(cg_divisor_(ex) / ex->opening.weight_sum);
     cg_info info = CG_ZERO;
     cg_status s;
     for (size_t i = 0; ex->desc.warm && i < q_floats; i++) cg_store_(ex->desc.warm, i, q[i]);
@@ -139,13 +154,12 @@ static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
 }
 static cg_status cg_route_linear_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
-    const cg_traits_ traits = cg_traits_of_(op, ex->n);
     const float alpha = cg_alpha_(ex, (size_t)ex->transport.rank);
-    const size_t p_floats = traits.shape.rows * traits.shape.r, all_floats = (size_t)traits.shape.transformed_n;
+    const size_t p_floats = ex->plan.left_floats, all_floats = (size_t)ex->plan.transformed_n;
     float *p = cg_payload_(ex), *q = p + p_floats;
     cg_status s;
     CG_CO_BEGIN_(ex)
-    if (traits.shape.is_matrix) {
+    if (ex->plan.traits & CG_IS_MATRIX_) {
         cg_lowrank_left_(op, &ex->desc.tag, ex->desc.warm, ex->grad, alpha, p, ex->mem.matrix_work);
         /* a failed rank sends NaN, so that nobody waits for it */
         if (ex->status != CG_OK) memset(p, 0xff, 4 * p_floats);
@@ -167,7 +181,7 @@ static cg_status cg_route_linear_(cg_ex_ *ex) {
     CG_CO_END_
 }
 static cg_status cg_write_linear_(cg_ex_ *ex) {
-    if (ex->plan.is_matrix) return cg_powersgd_finish_(ex);
+    if (ex->plan.traits & CG_IS_MATRIX_) return cg_powersgd_finish_(ex);
     /* the header of a packet of equal length; its checksum is not looked at again */
     memcpy(ex->reduced.packet, ex->own.packets, CG_HEADER_BYTES);
     cg_floats_swap_le_(cg_payload_(ex), (size_t)ex->plan.transformed_n);

@@ -3,7 +3,7 @@
    Offers   cg_list_ with its operations and its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_
    Needs    base, kernels (CG_SLACK_), stages, plan, transform (bytes of work)
    Touches  the caller's scratch
-   Other headers may use: cg_list_, cg_list_add_, cg_list_in_scratch_, cg_scratch_bytes_
+   Other headers may use: cg_list_, cg_list_add_, cg_list_in_scratch_
    Magnitudes are compared as bits: those of a float without its sign, as an integer. Every finite float is below
    CG_INF_BITS_, and NaN is above, so that whatever selects the largest finds what is not finite. */
 
@@ -41,7 +41,7 @@ static int cg_needs_materialized_(const cg_op *op, const cg_plan_ *plan) {
         plan->traits & (CG_IS_SELECTION_ | CG_IS_USER_CODEC_);
 }
 /* Bytes of scratch at any alignment that compressing takes; 0: none; CG_TOO_LARGE_ on overflow. */
-CG_OFFERED_ uint64_t cg_scratch_bytes_(const cg_op *op, const cg_plan_ *plan) {
+static uint64_t cg_scratch_bytes_(const cg_op *op, const cg_plan_ *plan) {
     const uint64_t transformed_n = plan->transformed_n;
     uint64_t bytes = 0;
     if (plan->traits & CG_IS_SELECTION_) {

@@ -1,0 +1,126 @@
+/* rows: the kinds of error feedback: what each computes, and the table of them
+
+   Offers   cg_ef_row_at_
+   Needs    kinds (what a row holds), step, withdraw (cg_ef_solve_)
+   Touches  chunks of the vectors of a state, in the functions that rows name
+   A row stands at the place of its id. A new kind is a row here with its functions, beside its id. */
+
+/* What is taken out of the residual for a contribution. */
+static float cg_ef_sent_all_(float decay) {
+    (void)decay;
+    return 1.0f;
+}
+static float cg_ef_sent_none_(float decay) {
+    (void)decay;
+    return 0.0f;
+}
+static float cg_ef_sent_decay_(float decay) { return decay; }
+static float cg_ef_sent_rest_(float decay) { return 1.0f - decay; }
+
+static void cg_ef_coefficients_classic_(cg_ef_step_ *st, float decay) { st->p_from_e = st->e_from_e = decay; }
+static void cg_ef_coefficients_ecq_(cg_ef_step_ *st, float decay) {
+    const float alpha = st->ef->desc.alpha;
+    st->p_from_e = alpha != 0.0f ? alpha : 0.2f;
+    st->e_from_e = decay;
+}
+static void cg_ef_coefficients_momentum_(cg_ef_step_ *st, float decay) {
+    (void)decay;
+    st->e_from_g = st->ef->desc.nesterov ? st->grad_scale : 0.0f;
+}
+static void cg_ef_coefficients_onebit_adam_(cg_ef_step_ *st, float decay) {
+    (void)decay;
+    st->e_from_g = cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum);
+}
+static void cg_ef_coefficients_signum_(cg_ef_step_ *st, float decay) {
+    cg_ef_coefficients_onebit_adam_(st, decay);
+    st->e_from_e = st->ef->desc.momentum;
+}
+
+static double cg_ef_compensate_classic_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+    (void)first;
+    return cg_ef_axpby_fading_(st, g, many, st->grad_scale, cg_ef_decay_(&st->ef->desc), e);
+}
+static double cg_ef_compensate_momentum_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+    const cg_ef_desc *d = &st->ef->desc;
+    const float m = d->momentum, a = st->grad_scale;
+    float *u = cg_at_mut_(st->ef->vector[1], first);
+    double energy;
+    cg_axpby_fading_(st->kernels, g, many, d->nesterov ? cg_times_(m, a) : a, m, u);
+    if (d->nesterov) cg_axpby_fading_(st->kernels, u, many, 1.0f, 1.0f, e);
+    energy = d->nesterov ? cg_ef_axpby_fading_(st, g, many, a, 1.0f, e)
+                         : cg_ef_axpby_fading_(st, u, many, 1.0f, 1.0f, e);
+    cg_ef_saturate_(st, u, many);
+    return energy;
+}
+static double cg_ef_compensate_signum_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+    const float m = st->ef->desc.momentum;
+    (void)first;
+    return cg_ef_axpby_fading_(st, g, many, cg_times_(st->grad_scale, 1.0f - m), m, e);
+}
+static double cg_ef_compensate_variance_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+    const float a = st->grad_scale;
+    float *v = cg_at_mut_(st->ef->vector[1], first);
+    if (st->variance) cg_axpby_fading_(st->kernels, cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, v);
+    cg_ef_saturate_(st, v, many);
+    return cg_ef_axpby_fading_(st, g, many, a, 1.0f, e);
+}
+static double cg_ef_compensate_onebit_adam_(
+    const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+    const cg_ef *ef = st->ef;
+    const float m = ef->desc.momentum;
+    double energy;
+    cg_axpby_fading_(st->kernels, g, many, cg_times_(st->grad_scale, 1.0f - m), 1.0f, e);
+    energy = cg_axpy_faded_energy_y_(st->kernels, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
+    cg_ef_saturate_(st, e, many);
+    return st->may_overflow ? cg_energy_(st->kernels, e, many) : energy;
+}
+
+static void cg_ef_withdraw_momentum_(cg_ef *ef, cg_ef_step_ *st) {
+    const float m = ef->desc.momentum, a = st->grad_scale;
+    cg_ef_solve_(ef, st, 1, ef->desc.nesterov ? cg_times_(m, a) : a, m);
+}
+/* A running mean that began with this gradient begins with the next one. */
+static void cg_ef_withdraw_running_mean_(cg_ef *ef, cg_ef_step_ *st) {
+    const float m = ef->desc.momentum;
+    cg_ef_solve_(ef, st, 1, cg_times_(st->grad_scale, 1.0f - m), ef->steps == 1 ? 0.0f : m);
+}
+static void cg_ef_withdraw_variance_(cg_ef *ef, cg_ef_step_ *st) {
+    const float a = st->grad_scale, decay = cg_ef_decay_(&ef->desc);
+    st->g = st->variance;
+    st->clip_limit = 0.0f;
+    cg_ef_solve_(ef, st, 1, cg_times_(decay, cg_times_(a, a)), decay);
+    for (size_t i = 0; i < ef->desc.n; i++) /* by rounding */
+        if (ef->vector[1][i] < 0.0f) ef->vector[1][i] = 0.0f;
+}
+
+/* kind, traits, decay, velocity_power, sent, coefficients, compensate, withdraw_velocity */
+static const cg_ef_row_ cg_ef_rows_[] = {
+    { CG_EF_CLASSIC, CG_EF_IN_PLACE_ | CG_EF_ALLOWS_8BIT_, 1.0f, 0, cg_ef_sent_all_, cg_ef_coefficients_classic_,
+        cg_ef_compensate_classic_, NULL },
+    { CG_EF_LOCO, CG_EF_ALLOWS_8BIT_, 0.8f, 0, cg_ef_sent_rest_, NULL, NULL, NULL },
+    { CG_EF_SCALECOM, CG_EF_ALLOWS_8BIT_, 0.1f, 0, cg_ef_sent_decay_, NULL, NULL, NULL },
+    { CG_EF_ECQ, CG_EF_ALLOWS_8BIT_, 0.9f, 0, cg_ef_sent_all_, cg_ef_coefficients_ecq_, NULL, NULL },
+    { CG_EF_MOMENTUM,
+        CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_TAKES_NESTEROV_ | CG_EF_ADDS_VELOCITY_ |
+            CG_EF_MASKS_VELOCITY_,
+        1.0f, 1, cg_ef_sent_all_, cg_ef_coefficients_momentum_, cg_ef_compensate_momentum_, cg_ef_withdraw_momentum_ },
+    { CG_EF_SIGNUM, CG_EF_IN_PLACE_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_, 1.0f, 0,
+        cg_ef_sent_none_, cg_ef_coefficients_signum_, cg_ef_compensate_signum_, NULL },
+    { CG_EF_VARIANCE, CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_MASKS_VELOCITY_ | CG_EF_TAKES_VARIANCE_, 0.999f, 2,
+        cg_ef_sent_all_, NULL, cg_ef_compensate_variance_, cg_ef_withdraw_variance_ },
+    { CG_EF_EF21,
+        CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ |
+            CG_EF_AVERAGES_GRADIENTS_,
+        1.0f, 0, cg_ef_sent_all_, NULL, NULL, cg_ef_withdraw_running_mean_ },
+    { CG_EF_DIANA,
+        CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_OP_AS_IS_ |
+            CG_EF_SHIFTS_BY_ALPHA_,
+        1.0f, 0, cg_ef_sent_all_, NULL, NULL, NULL },
+    { CG_EF_LAQ, CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_MAY_BE_SILENT_, 1.0f, 0,
+        cg_ef_sent_all_, NULL, NULL, NULL },
+    { CG_EF_ONEBIT_ADAM, CG_EF_IN_PLACE_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_ADDS_RECEIVED_, 1.0f,
+        0, cg_ef_sent_all_, cg_ef_coefficients_onebit_adam_, cg_ef_compensate_onebit_adam_, NULL },
+};
+static const cg_ef_row_ *cg_ef_row_at_(uint32_t kind) {
+    return kind < sizeof cg_ef_rows_ / sizeof cg_ef_rows_[0] ? &cg_ef_rows_[kind] : NULL;
+}
