@@ -531,18 +531,18 @@ static float cg_ef_decay_(const cg_ef_desc *d) { return d->decay != 0.0f ? d->de
 /* omega: the variance w of an unbiased operator, E|C(x) - x|^2 <= w |x|^2, and the scale that bounds a residual
 
    Offers   cg_omega_, cg_ef_scale_
-   Needs    kinds; error of core
+   Needs    kinds; error and resolve of core
    Touches  nothing
    The operator must be legal (cg_op_check_). w is 0 for biased operators. The residual of an operator with w >= 1
    would grow without bound, so p is divided by 1 + w, which makes the operator contractive. */
 
-static double cg_omega_(const cg_op *op, size_t n) { return cg_inflation_(op, n, 0) - 1.0; }
+static double cg_omega_(const cg_op *op, const cg_resolved_ *r) { return cg_inflation_(op, &r->plan, 0) - 1.0; }
 /* The factor of p and of the residual for this operator, in (0, 1]: 1 / (1 + w) where w >= 1, else 1. DIANA and SIGNUM
    take operators as they are. */
-static float cg_ef_scale_(const cg_ef_desc *d, const cg_op *op) {
+static float cg_ef_scale_(const cg_ef_desc *d, const cg_op *op, const cg_resolved_ *r) {
     double w;
     if (cg_ef_has_trait_(d, CG_EF_TAKES_OP_AS_IS_)) return 1.0f;
-    w = cg_inflation_(op, d->n, 1) - 1.0;
+    w = cg_inflation_(op, &r->plan, 1) - 1.0;
     return w < 1.0 ? 1.0f : (float)(1.0 / (1.0 + w));
 }
 
@@ -686,38 +686,43 @@ typedef struct cg_ef_needs_ {
     int whole_vector;                     /* p is stored nowhere, and must be in ef->whole to be compressed */
 } cg_ef_needs_;
 /* Raises *needs to what op needs. CG_E_ARG: op is illegal or too large. CG_E_UNSUPPORTED: it does not go with the
-   kind, the clipping or the rate. *needs is changed only on success. */
-static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
+   kind, the clipping or the rate. *needs is changed only on success. *r becomes what op resolves to, with the codecs of
+   side. */
+static cg_status cg_ef_needs_of_op_(
+    const cg_ef_desc *d, cg_op op, const cg_extra *side, cg_ef_needs_ *needs, cg_resolved_ *r) {
     const cg_op dense = cg_dense();
-    cg_resolved_ r;
     uint32_t traits;
+    uint64_t packet_bytes;
     int takes_variance;
-    if (cg_resolve_(&op, NULL, d->n, &r) != CG_OK) return CG_E_ARG;
-    traits = r.plan.traits;
+    if (cg_resolve_(&op, side, d->n, r) != CG_OK) return CG_E_ARG;
+    traits = r->plan.traits;
     takes_variance = (traits & CG_AUX_IS_VARIANCE_) != 0;
-    if (traits & CG_IS_USER_CODEC_) r.bound = 1;
-    if (!r.bound) return CG_E_ARG;
+    packet_bytes = traits & CG_IS_USER_CODEC_ ? 1 : r->bound;
+    if (!packet_bytes) return CG_E_ARG;
     /* aux is the gradient, and p must be a sum of such */
     if (traits & CG_NEEDS_AUX_ && !takes_variance && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
         return CG_E_UNSUPPORTED;
     if (takes_variance != cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
-    if (r.scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = r.scratch_bytes;
-    if (r.bound > needs->packet_bytes) needs->packet_bytes = r.bound;
+    if (r->scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = r->scratch_bytes;
+    if (packet_bytes > needs->packet_bytes) needs->packet_bytes = packet_bytes;
     if (cg_ef_needs_whole_vector_(&op, traits) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
-    if (traits & CG_IS_LINEAR_MATRIX_ && r.cols * r.r > needs->warm_count) needs->warm_count = r.cols * r.r;
+    if (traits & CG_IS_LINEAR_MATRIX_ && r->cols * r->r > needs->warm_count) needs->warm_count = r->cols * r->r;
     return CG_OK;
 }
 /* The same for an operator at all ratios that the warm-up gives it. */
 static cg_status cg_ef_needs_of_schedule_(const cg_ef_desc *d, const cg_op *op, cg_ef_needs_ *needs) {
-    cg_status s = cg_ef_needs_of_op_(d, *op, needs);
+    cg_resolved_ r;
+    cg_status s = cg_ef_needs_of_op_(d, *op, NULL, needs, &r);
     for (uint32_t i = 0; i < d->warmup.stages && s == CG_OK && d->warmup.kind; i++)
-        s = cg_ef_needs_of_op_(d, cg_ef_warmup_op_(d, *op, i * (d->warmup.period ? d->warmup.period : 1)), needs);
+        s = cg_ef_needs_of_op_(
+            d, cg_ef_warmup_op_(d, *op, i * (d->warmup.period ? d->warmup.period : 1)), NULL, needs, &r);
     return s;
 }
 static int cg_ef_is_fraction_(float f) { return f >= 0.0f && f <= 1.0f; }
 /* Checks everything in a description, which may be NULL, but what only a policy can tell; fills *needs in. */
 static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
+    cg_resolved_ r;
     cg_status s;
     memset(needs, 0, sizeof *needs);
     if (!d || !d->n || !cg_ef_row_at_(d->kind) || d->workers < 0 || d->clip_by > CG_CLIP_VALUE ||
@@ -741,7 +746,7 @@ static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && d->laq_step == 0.0f) return CG_E_ARG;
     s = cg_ef_needs_of_schedule_(d, &d->op, needs);
     for (size_t i = 0; i < d->rule_count && s == CG_OK; i++) s = cg_ef_needs_of_schedule_(d, &d->rules[i].op, needs);
-    if (s == CG_OK && (d->dense_steps || d->n < d->small)) s = cg_ef_needs_of_op_(d, cg_dense(), needs);
+    if (s == CG_OK && (d->dense_steps || d->n < d->small)) s = cg_ef_needs_of_op_(d, cg_dense(), NULL, needs, &r);
     return s;
 }
 /* Sets the pointers of ef into the memory from base on (a multiple of 64, or NULL to measure). Returns the bytes
@@ -955,6 +960,7 @@ typedef struct cg_ef_step_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
     cg_op op;                 /* of this step */
+    cg_resolved_ resolved;    /* what it resolves to */
     cg_extra side;            /* what the operator may know beside p */
     const float *g;           /* the gradient; of EF21 with momentum its running mean */
     const float *variance;    /* VARIANCE: n variances of this step's gradient, or NULL */
@@ -1124,9 +1130,9 @@ static void cg_ef_scale_vector_(cg_ef *ef, int which, float factor) {
         cg_ef_pass_(cg_ef_scale_chunk_, &b, which ? ef->vector[which] : cg_ef_pass_vector_(ef), ef->desc.n);
 }
 /* The factor by which a contribution D enters the shift h and the received H. */
-static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_op *op) {
+static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_ef_step_ *st) {
     if (!cg_ef_has_trait_(d, CG_EF_SHIFTS_BY_ALPHA_)) return 1.0f;
-    return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(op, d->n)));
+    return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(&st->op, &st->resolved)));
 }
 /* p_from_g and the other three; scale: the operator's 1 / (1 + w). */
 static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
@@ -1181,14 +1187,14 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     memset(st, 0, sizeof *st);
     memset(&needs, 0, sizeof needs);
     *grad_energy = 0.0;
+    st->op = cg_ef_op_(d, tag);
     if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     if (!grad && d->n) return CG_E_ARG;
     st->kernels = cg_kernels_now_();
     st->ef = ef;
-    st->op = cg_ef_op_(d, tag);
     if (side) st->side = *side;
     st->g = grad;
-    s = cg_ef_needs_of_op_(d, st->op, &needs);
+    s = cg_ef_needs_of_op_(d, st->op, &st->side, &needs, &st->resolved);
     if (s != CG_OK) return s;
     if (needs.scratch_bytes > ef->scratch_bytes || (needs.whole_vector && !ef->whole) ||
         needs.warm_count > ef->warm_count)
@@ -1198,13 +1204,14 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
         if (!st->side.aux && d->n) return CG_E_ARG;
         st->variance = st->side.aux;
         /* the caller gives the variance of this gradient, the operator sees that of p */
-        st->side.aux = cg_op_traits_(&st->op) & CG_AUX_IS_VARIANCE_ ? ef->vector[1] : NULL;
+        st->side.aux = st->resolved.plan.traits & CG_AUX_IS_VARIANCE_ ? ef->vector[1] : NULL;
         if (d->n &&
             cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
             return CG_E_NONFINITE;
-    } else if (cg_op_traits_(&st->op) & CG_NEEDS_AUX_ && !st->side.aux) st->side.aux = grad;
+    } else if (st->resolved.plan.traits & CG_NEEDS_AUX_ && !st->side.aux) st->side.aux = grad;
     s = cg_extra_check_(&st->op, &st->side);
     if (s != CG_OK) return s;
+    st->resolved.extra_status = CG_OK; /* aux may have been given since */
     /* one pass for norm and finite check: squares of floats do not overflow a double */
     if (want_norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {
         *grad_energy = cg_ef_pass_(cg_ef_pass_energy_, st, (float *)(uintptr_t)grad, d->n);
@@ -1229,7 +1236,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
    or a rollback, unless nothing was put into the state yet. */
 static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     const cg_ef_desc *d = &ef->desc;
-    const float scale = cg_ef_scale_(d, &st->op);
+    const float scale = cg_ef_scale_(d, &st->op, &st->resolved);
     if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) && scale != ef->scale) {
         /* a state that was loaded may say anything above 0 */
         cg_ef_scale_vector_(ef, 0, cg_saturate64_((double)scale / (double)ef->scale));
@@ -1239,7 +1246,7 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
                     cg_ef_velocity_scale_(d, (double)scale) / cg_ef_velocity_scale_(d, (double)ef->scale)));
     }
     ef->scale = scale;
-    ef->received_by = cg_ef_shift_rate_(d, &st->op);
+    ef->received_by = cg_ef_shift_rate_(d, st);
     if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) st->grad_scale = cg_times_(st->grad_scale, scale);
     ef->given_by = st->grad_scale;
     if (cg_ef_has_trait_(d, CG_EF_AVERAGES_GRADIENTS_) && ef->vector[1]) {
@@ -1261,12 +1268,12 @@ static void cg_ef_record_energy_(cg_ef *ef, double energy) {
 }
 /* After a top-k of p whose k-th magnitude was `threshold`: ef->hint becomes a magnitude that about 5/4 k values should
    reach in the next step, so that one filter pass finds them all. Other operators leave the hint as it is. */
-static void cg_ef_update_hint_(cg_ef *ef, const cg_op *op, const cg_producer_ *fill, float threshold) {
-    const cg_plan_ plan = cg_plan_of_(op, ef->desc.n);
-    const size_t k = (size_t)plan.max_selected;
+static void cg_ef_update_hint_(cg_ef *ef, const cg_ef_step_ *st, const cg_producer_ *fill, float threshold) {
+    const cg_plan_ *plan = &st->resolved.plan;
+    const size_t k = (size_t)plan->max_selected;
     const float last_hint = cg_as_float_(fill->threshold_hint);
     float next_hint = cg_times_(threshold, 0.97f);
-    if (!(plan.traits & CG_TAKES_PRODUCER_) || op->sample.id || op->transform.id) return;
+    if (!(plan->traits & CG_TAKES_PRODUCER_) || st->op.sample.id || st->op.transform.id) return;
     /* magnitudes between hint and threshold are taken to lie evenly */
     if (fill->threshold_hint && fill->reached_hint > k && last_hint < threshold)
         next_hint = cg_plus_(threshold,
@@ -1293,8 +1300,9 @@ static cg_producer_ cg_ef_producer_(const cg_ef *ef, const cg_ef_step_ *st) {
 /* Bytes of a state that could take op, too. */
 static uint64_t cg_ef_memory_with_op_(const cg_ef_desc *d, const cg_op *op) {
     cg_ef_needs_ needs;
+    cg_resolved_ r;
     cg_ef measured;
-    if (cg_ef_check_(d, &needs) != CG_OK || cg_ef_needs_of_op_(d, *op, &needs) != CG_OK) return 0;
+    if (cg_ef_check_(d, &needs) != CG_OK || cg_ef_needs_of_op_(d, *op, NULL, &needs, &r) != CG_OK) return 0;
     return cg_add_sat_(cg_ef_plan_(&measured, d, &needs, NULL), 64);
 }
 /* Says in the report why cg_ef_step_check_ has returned s, and returns it. op: of the step. */
@@ -1478,7 +1486,7 @@ static cg_status cg_ef_pack_(
     const int whole = fill->lazy && st->whole_vector;
     if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, cg_ef_pass_vector_(ef), d->n);
     /* LAQ's grid is symmetric: its one bucket gets the scales +-max|p| */
-    if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && cg_op_traits_(&st->op) & CG_SCALES_ARE_ENDS_ &&
+    if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && st->resolved.plan.traits & CG_SCALES_ARE_ENDS_ &&
         !st->op.select.id && !st->op.sample.id && !st->op.transform.id && st->op.quantize.size >= d->n) {
         st->laq_range[1] = cg_ef_compensated_absmax_(st, d->n);
         st->laq_range[0] = -st->laq_range[1];
@@ -1490,7 +1498,7 @@ static cg_status cg_ef_pack_(
         source = NULL;
     }
     return cg_compress_checked_(
-        &st->op, tag, &st->side, x, source, d->n, packet, cap, len, ef->scratch, ef->scratch_bytes);
+        &st->op, &st->resolved.plan, tag, &st->side, x, source, d->n, packet, cap, len, ef->scratch, ef->scratch_bytes);
 }
 /* The field of a packet's header that holds the k-th magnitude of its top-k. */
 static float cg_packet_threshold_(const void *packet) { return cg_as_float_(cg_get32_((const uint8_t *)packet + 144)); }
@@ -1512,7 +1520,7 @@ static cg_status cg_ef_compress_(
     s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &grad_energy);
     if (s != CG_OK) return cg_ef_step_why_(ef, s, side, grad, &st.op);
     if (!len || !packet) return cg_ef_fail_(ef, CG_E_ARG, len ? "packet is NULL" : "len is NULL", 0, CG_NO_INDEX);
-    bound = cg_bound_with(&st.op, &st.side, ef->desc.n);
+    bound = st.resolved.bound;
     if (!bound) {
         packet_report = cg_op_refusal_(&st.op, &st.side, ef->desc.n);
         return cg_ef_fail_(ef, CG_E_ARG, packet_report.why, packet_report.need, CG_NO_INDEX);
@@ -1522,9 +1530,9 @@ static cg_status cg_ef_compress_(
         return cg_ef_fail_(ef, CG_E_CAPACITY, "packet is too small: cg_ef_bound gives its bytes",
             enough > bound ? enough : bound, CG_NO_INDEX);
     }
-    if (cg_op_traits_(&st.op) & CG_IS_PER_RANK_ && tag->rank >= st.op.sample.size)
+    if (st.resolved.plan.traits & CG_IS_PER_RANK_ && tag->rank >= st.op.sample.size)
         return cg_ef_fail_(ef, CG_E_ARG, "tag.rank is not below the workers of permk", 0, CG_NO_INDEX);
-    if (cg_op_traits_(&st.op) & CG_NEEDS_SUPPORT_) s = cg_support_check_(&st.side, ef->desc.n);
+    if (st.resolved.plan.traits & CG_NEEDS_SUPPORT_) s = cg_support_check_(&st.side, ef->desc.n);
     if (s != CG_OK)
         return cg_ef_fail_(
             ef, s, "side->support is missing, damaged, of another n, or has no indices of its own", 0, CG_NO_INDEX);
@@ -1532,7 +1540,7 @@ static cg_status cg_ef_compress_(
     cg_ef_step_begin_(ef, &st);
     fill = cg_ef_producer_(ef, &st);
     s = cg_ef_pack_(ef, &st, &fill, tag, packet, cap, len);
-    if (s == CG_OK && !fill.lazy) cg_ef_update_hint_(ef, &st.op, &fill, cg_packet_threshold_(packet));
+    if (s == CG_OK && !fill.lazy) cg_ef_update_hint_(ef, &st, &fill, cg_packet_threshold_(packet));
     if (s == CG_OK) cg_ef_record_energy_(ef, fill.energy);
     if (s == CG_OK && cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_) &&
         !cg_ef_laq_should_send_(ef, &st, fill.energy, packet, *len)) {
@@ -1768,13 +1776,13 @@ CG_API_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len) {
    runs, finish commits or rolls back. A rank that refuses still takes part in the exchange, with its status, so that
    the others hear of it. */
 
-/* The caller's description as changed for this step: operator, warm and carry are ef's, common has its mark, into is
+/* The caller's description as changed for this step: operator (op), warm and carry are ef's, common has its mark, into is
    left to cg_ef_exchange_begin_, and the route is one that takes the operator. Kinds that keep what all ranks received
    are confirmed: otherwise a message that is damaged on one rank would let their states differ. */
-static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc *desc) {
+static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc *desc, const cg_op *op) {
     const cg_op dense = cg_dense();
     cg_exchange_desc step_desc = *desc;
-    step_desc.op = cg_ef_op_(&ef->desc, &desc->tag);
+    step_desc.op = *op;
     step_desc.into = NULL;
     step_desc.warm = cg_op_traits_(&step_desc.op) & CG_IS_LINEAR_MATRIX_ ? ef->warm : NULL;
     step_desc.carry = ef->carry;
@@ -1797,19 +1805,26 @@ typedef struct cg_ef_buffer_bytes_ {
     uint64_t packet_bytes;   /* LAQ's trial packet */
     uint64_t exchange_bytes; /* what cg_exchange_memory says; 0: the exchange is refused */
 } cg_ef_buffer_bytes_;
-/* Fills *r in; returns the sum with room to align it, or 0 if the exchange is refused. */
-static uint64_t cg_ef_buffer_bytes_of_(
-    const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_buffer_bytes_ *r) {
-    const cg_exchange_desc step_desc = cg_ef_step_desc_(ef, desc);
+/* Fills *b in for an exchange that takes so many bytes, by an operator with this bound; returns their sum with room to
+   align it, or 0 if the exchange is refused. */
+static uint64_t cg_ef_buffer_bytes_set_(
+    const cg_ef *ef, uint64_t exchange_bytes, uint64_t bound, cg_ef_buffer_bytes_ *b) {
     const uint64_t align = 63;
-    memset(r, 0, sizeof *r);
-    r->exchange_bytes = cg_exchange_memory(&step_desc, transport, ef->desc.n);
-    if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), align) & ~align;
+    memset(b, 0, sizeof *b);
+    b->exchange_bytes = cg_size_or_zero_(exchange_bytes);
+    if (!cg_ef_in_place_(&ef->desc)) b->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), align) & ~align;
     if (cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_))
-        r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound(&step_desc.op, ef->desc.n), CG_HEADER_BYTES), align) &
-            ~align;
-    if (!r->exchange_bytes) return 0; /* a small layer needs the other two all the same */
-    return cg_add_sat_(cg_add_sat_(cg_add_sat_(r->vector_bytes, r->packet_bytes), r->exchange_bytes), 64);
+        b->packet_bytes = cg_add_sat_(cg_add_sat_(bound, CG_HEADER_BYTES), align) & ~align;
+    if (!b->exchange_bytes) return 0; /* a small layer needs the other two all the same */
+    return cg_add_sat_(cg_add_sat_(cg_add_sat_(b->vector_bytes, b->packet_bytes), b->exchange_bytes), 64);
+}
+/* The same ahead of a step. */
+static uint64_t cg_ef_buffer_bytes_of_(
+    const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_buffer_bytes_ *b) {
+    const cg_op op = cg_ef_op_(&ef->desc, &desc->tag);
+    const cg_exchange_desc step_desc = cg_ef_step_desc_(ef, desc, &op);
+    return cg_ef_buffer_bytes_set_(
+        ef, cg_exchange_memory(&step_desc, transport, ef->desc.n), cg_bound(&op, ef->desc.n), b);
 }
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
     cg_fenv_ env;
@@ -1841,28 +1856,41 @@ typedef struct cg_ef_exchange_ctx_ {
     double grad_energy; /* |grad|^2, where the score asks for it */
 } cg_ef_exchange_ctx_;
 
-/* Finds everything that can be refused on this rank, and prepares *ctx, which is valid even on an error. Of the state
-   only stats and report change. */
+/* Resolves the exchange, in *x: ctx->buffers; returns the floats that it needs as a carry. */
+static size_t cg_ef_exchange_resolve_(
+    const cg_ef *ef, const cg_transport *transport, cg_ef_exchange_ctx_ *ctx, cg_exchange_state *x) {
+    cg_resolved_ *resolved = &ctx->step.resolved;
+    cg_ef_buffer_bytes_set_(
+        ef, cg_exchange_resolve_(x, &ctx->desc, transport, ef->desc.n, resolved, 1), resolved->bound, &ctx->buffers);
+    return ctx->buffers.exchange_bytes && x->status == CG_OK ? cg_carry_floats_(x) : 0;
+}
+/* The same in a state that is not kept. */
+CG_NOINLINE_ size_t cg_ef_exchange_resolve_apart_(
+    const cg_ef *ef, const cg_transport *transport, cg_ef_exchange_ctx_ *ctx) {
+    cg_exchange_state x;
+    return cg_ef_exchange_resolve_(ef, transport, ctx, &x);
+}
+/* Finds everything that can be refused on this rank, and prepares *ctx, whose desc is valid even on an error. Of the
+   state only stats and report change. x: where the exchange is resolved, or NULL. */
 static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
-    const float *grad, cg_ef_exchange_ctx_ *ctx) {
+    const float *grad, cg_ef_exchange_ctx_ *ctx, cg_exchange_state *x) {
     const int scored = desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f;
     uint64_t carry;
     cg_status s;
     memset(ctx, 0, sizeof *ctx);
     ctx->caller_desc = *desc;
-    ctx->desc = cg_ef_step_desc_(ef, desc);
-    cg_ef_buffer_bytes_of_(ef, desc, transport, &ctx->buffers);
     s = cg_ef_step_check_(ef, &desc->tag, desc->side, grad, scored, &ctx->step, &ctx->grad_energy);
+    ctx->desc = cg_ef_step_desc_(ef, desc, &ctx->step.op);
     ctx->step.side.report = NULL;
     ctx->desc.side = &ctx->step.side;
     ctx->desc.flags |= CG_FEEDS_BACK;
     if (s != CG_OK) return cg_ef_step_why_(ef, s, desc->side, grad, &ctx->step.op);
-    carry = ef->carry ? cg_exchange_carry(&ctx->desc, transport, ef->desc.n) : 0;
-    if (carry > ef->desc.carry)
+    carry = x ? cg_ef_exchange_resolve_(ef, transport, ctx, x) : cg_ef_exchange_resolve_apart_(ef, transport, ctx);
+    if (ef->carry && carry > ef->desc.carry)
         return cg_ef_fail_(ef, CG_E_MEMORY, "cg_ef_desc.carry is too small: cg_exchange_carry gives its floats",
             cg_mul_sat_(4, carry), CG_NO_INDEX);
     if (!cg_rate_ok_(desc)) return cg_ef_fail_(ef, CG_E_ARG, "rate must be finite", 0, CG_NO_INDEX);
-    if (cg_op_traits_(&ctx->step.op) & CG_IS_PER_RANK_ && (uint32_t)transport->rank >= ctx->step.op.sample.size)
+    if (ctx->step.resolved.plan.traits & CG_IS_PER_RANK_ && (uint32_t)transport->rank >= ctx->step.op.sample.size)
         return cg_ef_fail_(ef, CG_E_ARG, "there are more ranks than workers of permk", 0, CG_NO_INDEX);
     return cg_ef_done_(ef);
 }
@@ -1935,9 +1963,9 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     void *mem, size_t bytes, cg_report *report) {
     const size_t n = ef->desc.n, align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint8_t *at = mem ? (uint8_t *)mem + align_pad : NULL;
-    cg_exchange_state *x;
+    cg_exchange_state *x = mem && bytes >= align_pad + CG_STATE_ROOM_ ? (cg_exchange_state *)(void *)at : NULL;
     cg_ef_exchange_ctx_ r;
-    cg_status s = cg_ef_exchange_prepare_(ef, desc, transport, grad, &r);
+    cg_status s = cg_ef_exchange_prepare_(ef, desc, transport, grad, &r, x);
     const uint64_t need = cg_add_sat_(
         cg_add_sat_(r.buffers.vector_bytes, r.buffers.packet_bytes), r.buffers.exchange_bytes);
     if (s == CG_OK && r.buffers.exchange_bytes && (!mem || bytes < align_pad || bytes - align_pad < need))
@@ -1950,15 +1978,15 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
         if (refused != CG_OK && s == refused) cg_ef_copy_refusal_(ef, report);
         return s;
     }
+    at += CG_STATE_ROOM_; /* behind x, which need covers */
     s = cg_ef_exchange_begin_(ef, desc, transport, grad, at, &r);
     at += (size_t)(r.buffers.vector_bytes + r.buffers.packet_bytes);
-    x = (cg_exchange_state *)(void *)at;
-    s = cg_exchange_in_state_(x, &r.desc, transport, r.p, r.fill.make ? &r.fill : NULL, n, at + CG_STATE_ROOM_,
-        (size_t)(r.buffers.exchange_bytes - CG_STATE_ROOM_), s, report);
+    s = cg_exchange_in_state_(x, &r.desc, transport, r.p, r.fill.make ? &r.fill : NULL, n, at,
+        (size_t)(r.buffers.exchange_bytes - CG_STATE_ROOM_), x->status == CG_OK, s, report);
     if (r.fill.started) cg_ef_record_energy_(ef, r.fill.energy);
     if (s == CG_OK) cg_carry_first_(x->plan.route, transport, n, &ef->carry_first);
     if (s == CG_OK && r.fill.started && x->plan.stripes == 1 && cg_is_compressed_first_(x))
-        cg_ef_update_hint_(ef, &r.step.op, &r.fill, cg_packet_threshold_(x->own.packets));
+        cg_ef_update_hint_(ef, &r.step, &r.fill, cg_packet_threshold_(x->own.packets));
     return cg_ef_exchange_finish_(ef, &r, s, report, grad);
 }
 CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
@@ -1983,11 +2011,12 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
 /* layer->desc becomes that of this step, for as long as its memory is computed. Meanwhile layer->report, which every
    exchange writes anew, holds what the caller has set and must find again: route, flags, side and common. */
 static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
+    const cg_op op = cg_ef_op_(&ef->desc, &layer->desc.tag);
     layer->report.route = layer->desc.route;
     layer->report.rounds = layer->desc.flags;
     layer->report.used = layer->desc.side;
     layer->report.bytes_out = layer->desc.common;
-    layer->desc = cg_ef_step_desc_(ef, &layer->desc);
+    layer->desc = cg_ef_step_desc_(ef, &layer->desc, &op);
     layer->n = ef->desc.n;
 }
 static void cg_ef_layer_caller_desc_(cg_layer *layer) {
@@ -2036,7 +2065,7 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     size_t refused_layer = count, bytes_left;
     int own;
     for (size_t i = 0; i < count; i++) { /* all of them, before any state changes */
-        s = cg_ef_exchange_prepare_(efs[i], &layers[i].desc, t, layers[i].x, &ctxs[i]);
+        s = cg_ef_exchange_prepare_(efs[i], &layers[i].desc, t, layers[i].x, &ctxs[i], NULL);
         for (size_t j = 0; j < i && s == CG_OK; j++)
             if (efs[j] == efs[i]) s = cg_ef_fail_(efs[i], CG_E_ARG, "a cg_ef stands twice in the list", 0, CG_NO_INDEX);
         if (s != CG_OK && failed == CG_OK) {

@@ -419,6 +419,8 @@ struct cg_exchange_state {
     cg_status status; /* this rank's first failure, by cg_ex_fail_; a callback's failure replaces it (cg_ex_next_) */
     cg_report report; /* rank, why: cg_ex_fail_; bytes, rounds: cg_count_io_; used: the route; rest: cg_ex_finish_ */
 
+    const struct cg_resolved_ *resolved; /* [mem] desc.op and n; before cg_mem_plan_ elsewhere; NULL: not yet */
+
     /* what follows from desc, transport and n; by cg_ex_resolve_ */
     struct {
         uint32_t route;         /* desc.route, or the one that CG_ROUTE_AUTO chose */
@@ -1034,7 +1036,7 @@ static int cg_collective_next_(cg_ex_ *ex, cg_io *io) {
             cg_carry_floats_, cg_records_need_verdict_ ...)
    Needs    ranks, core's resolve; the tables themselves are in exchange/rows.h, behind the functions that they name
    Touches  ex->plan; ex->status where a description is refused
-   Other headers may use: cg_carry_first_, cg_fold_row_of_, cg_is_compressed_first_, cg_op_refusal_,
+   Other headers may use: cg_carry_first_, cg_carry_floats_, cg_fold_row_of_, cg_is_compressed_first_, cg_op_refusal_,
    cg_route_row_of_
    Everything here follows from desc, transport and n before any message, so that ranks with the same description come
    to the same plan; the opening compares what matters of it. */
@@ -1234,16 +1236,21 @@ static cg_report cg_op_refusal_(const cg_op *op, const cg_extra *side, size_t n)
     (void)s; /* the report has it */
     return report;
 }
+/* Why this rank may not abstain, if it means to. */
+static const char *cg_refused_abstention_(const cg_ex_ *ex) {
+    if (!(ex->desc.flags & CG_ABSTAIN) ||
+        (cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && cg_fold_has_(ex, CG_FOLD_IS_LINEAR_) &&
+            !(ex->desc.flags & CG_AGREE_SCALES)))
+        return NULL;
+    return "to abstain is for allgather, with a mean or a sum and without agreed scales";
+}
 /* What can be wrong with a description whose operators are good, as a sentence. r: of desc.op; back: of plan.back. */
 static const char *cg_refused_(const cg_ex_ *ex, const cg_resolved_ *r, const cg_resolved_ *back) {
     const uint32_t back_needs = CG_NEEDS_SUPPORT_ | CG_NEEDS_AUX_ | CG_IS_USER_CODEC_;
     const cg_fold_row_ *fold = cg_fold_row_of_(ex->desc.fold);
     const char *why = cg_refused_route_(ex);
     if (!why && fold->refuse) why = fold->refuse(ex);
-    if (!why && (ex->desc.flags & CG_ABSTAIN) &&
-        (!cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) || !(fold->traits & CG_FOLD_IS_LINEAR_) ||
-            (ex->desc.flags & CG_AGREE_SCALES)))
-        why = "to abstain is for allgather, with a mean or a sum and without agreed scales";
+    if (!why) why = cg_refused_abstention_(ex);
     if (!why) why = cg_refused_loss_(ex, back->is_unbiased);
     if (!why) why = cg_refused_agreement_(ex, r->max_level);
     if (!why && cg_has_back_(ex) && back->plan.traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | back_needs))
@@ -1264,11 +1271,12 @@ static const char *cg_bad_field_(const cg_ex_ *ex) {
     if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
     return NULL;
 }
-/* Fills in ex->plan from desc, transport and n. A description that is refused sets ex->status and report.why, which the
+/* Fills in ex->plan from desc, transport and n. *r becomes what desc.op resolves to, unless known says that it is that
+   already. A description that is refused sets ex->status and report.why, which the
    opening tells to all ranks; the plan is then incomplete. */
-static void cg_ex_resolve_(cg_ex_ *ex) {
+static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     const cg_op *op = &ex->desc.op;
-    cg_resolved_ r, back;
+    cg_resolved_ back;
     const char *why = cg_bad_field_(ex);
     int own_back; /* back is not desc.op */
     ex->plan.stripes = 1;
@@ -1277,45 +1285,46 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
         cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, why);
         return;
     }
-    if (cg_resolve_(op, ex->desc.side, ex->n, &r) != CG_OK) r.bound = 0;
-    if (!r.bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
-        const cg_report refusal = cg_op_refusal_(r.bound ? ex->desc.back : op, r.bound ? NULL : ex->desc.side, ex->n);
+    ex->resolved = r;
+    if (!known && cg_resolve_(op, ex->desc.side, ex->n, r) != CG_OK) r->bound = 0;
+    if (!r->bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
+        const cg_report refusal = cg_op_refusal_(r->bound ? ex->desc.back : op, r->bound ? NULL : ex->desc.side, ex->n);
         cg_ex_fail_here_(ex, CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
         return;
     }
-    if (r.extra_status != CG_OK) {
-        cg_ex_fail_(ex, r.extra_status, ex->transport.rank, "side has something that this operator does not use");
+    if (r->extra_status != CG_OK) {
+        cg_ex_fail_(ex, r->extra_status, ex->transport.rank, "side has something that this operator does not use");
         return;
     }
-    ex->plan.traits = r.plan.traits;
-    if (!(ex->desc.flags & CG_FEEDS_BACK) && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) ex->plan.warning = r.warning;
-    if (!ex->plan.route) ex->plan.route = cg_auto_route_(ex, &r);
+    ex->plan.traits = r->plan.traits;
+    if (!(ex->desc.flags & CG_FEEDS_BACK) && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) ex->plan.warning = r->warning;
+    if (!ex->plan.route) ex->plan.route = cg_auto_route_(ex, r);
     ex->plan.stripes = cg_route_has_(ex, CG_ROUTE_STRIPES_) ? ex->transport.size : 1;
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
     if (cg_route_has_(ex, CG_ROUTE_LEADS_IN_TURN_) && ex->desc.leader == 0)
         ex->plan.root = cg_star_leader_(&ex->desc.tag, (uint64_t)ex->transport.size);
-    ex->plan.transformed_n = r.plan.transformed_n;
-    ex->plan.left_floats = r.rows * r.r;
-    ex->plan.has_pairs = cg_is_sparse_f32_(op, r.plan.traits) && r.plan.values_per_index == 1;
-    ex->plan.op_len_fixed = cg_has_fixed_len_(op, r.plan.traits) &&
+    ex->plan.transformed_n = r->plan.transformed_n;
+    ex->plan.left_floats = r->rows * r->r;
+    ex->plan.has_pairs = cg_is_sparse_f32_(op, r->plan.traits) && r->plan.values_per_index == 1;
+    ex->plan.op_len_fixed = cg_has_fixed_len_(op, r->plan.traits) &&
         !(cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && (ex->desc.flags & CG_MAY_ABSTAIN));
-    ex->plan.max_selected = op->select.id ? (size_t)r.plan.max_selected : 0;
-    ex->plan.k = (size_t)r.target_k;
+    ex->plan.max_selected = op->select.id ? (size_t)r->plan.max_selected : 0;
+    ex->plan.k = (size_t)r->target_k;
     /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
        desc.op */
-    ex->plan.exact = cg_is_reducible_(ex, &r) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
+    ex->plan.exact = cg_is_reducible_(ex, r) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
     own_back = !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) &&
-        (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, &r));
+        (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, r));
     ex->plan.back = !own_back ? *op : ex->desc.back ? *ex->desc.back : cg_dense();
-    back = r;
-    if (own_back && cg_resolve_(&ex->plan.back, NULL, ex->n, &back) != CG_OK) back = r; /* it has a bound */
+    back = *r;
+    if (own_back && cg_resolve_(&ex->plan.back, NULL, ex->n, &back) != CG_OK) back = *r; /* it has a bound */
     ex->plan.back_traits = back.plan.traits;
-    cg_plan_sizes_(ex, &r, own_back ? &back : NULL);
-    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_dense_f32_(op, r.plan.traits)
+    cg_plan_sizes_(ex, r, own_back ? &back : NULL);
+    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_dense_f32_(op, r->plan.traits)
                                                 : cg_has_fixed_len_(&ex->plan.back, back.plan.traits);
-    if (ex->plan.exact && !(r.plan.traits & CG_IS_F32_))
-        ex->plan.max_level_sum = (uint64_t)r.max_level * (uint64_t)ex->transport.size;
-    why = cg_refused_(ex, &r, &back);
+    if (ex->plan.exact && !(r->plan.traits & CG_IS_F32_))
+        ex->plan.max_level_sum = (uint64_t)r->max_level * (uint64_t)ex->transport.size;
+    why = cg_refused_(ex, r, &back);
     if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, ex->transport.rank, why);
 }
 /* Do messages after the opening depend on what records of other ranks say, so that all must have seen all of them? By
@@ -1432,6 +1441,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     const int has_tables = cg_route_has_(ex, CG_ROUTE_TELLS_COUNTS_) ||
         (cg_route_has_(ex, CG_ROUTE_TELLS_LENGTHS_) && !ex->plan.op_len_fixed);
     cg_arena_ arena;
+    cg_resolved_ *resolved;
     uint64_t scratch = ex->plan.scratch_bytes, bounce, room;
     arena.base = base;
     arena.bytes = 0;
@@ -1447,6 +1457,11 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     ex->inputs.packet = (const void **)(void *)cg_arena_take_(&arena, size * sizeof(void *));
     ex->inputs.len = (size_t *)(void *)cg_arena_take_(&arena, size * sizeof(size_t));
     ex->inputs.decoder = (cg_decoder_ *)(void *)cg_arena_take_(&arena, cg_mul_sat_(size, sizeof(cg_decoder_)));
+    resolved = (cg_resolved_ *)(void *)cg_arena_take_(&arena, sizeof *resolved);
+    if (resolved) {
+        *resolved = *ex->resolved;
+        ex->resolved = resolved;
+    }
     room = cg_is_compressed_first_(ex) ? cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room) : 0;
     if (cg_hops_reencode_(ex)) room = cg_add_sat_(cg_mul_sat_(4, ex->n), (uint64_t)ex->plan.stripes * CG_HEADER_BYTES);
     ex->own.packets = cg_arena_take_(&arena, room);
@@ -1812,7 +1827,7 @@ static void cg_own_failure_put_(cg_ex_ *ex) {
 /* As cg_compress_with, in the exchange's scratch. */
 static cg_status cg_ex_compress_(const cg_ex_ *ex, const cg_op *op, const cg_tag *tag, const cg_extra *side,
     const float *v, size_t n, uint8_t *out, size_t cap, size_t *len) {
-    return cg_compress_checked_(op, tag, side, v, NULL, n, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
+    return cg_compress_checked_(op, NULL, tag, side, v, NULL, n, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
 }
 /* Compresses grad, or what ex->producer makes of it, into own.packets, stripe after stripe. Called a second time once
    scales are agreed on. */
@@ -1841,9 +1856,9 @@ static void cg_stripes_compress_(cg_ex_ *ex) {
         if (ex->desc.side && ex->desc.side->aux) side.aux = cg_at_(ex->desc.side->aux, start);
         if (ex->desc.flags & CG_AGREE_SCALES) side.scale = ex->scales.agreed ? ex->scales.max + scale_offset : NULL;
         scale_offset += cg_stripe_scale_count_(ex, p);
-        s = cg_compress_checked_(&ex->desc.op, &tag, &side, n ? cg_at_(ex->grad, start) : NULL, producer, n,
-            ex->own.packets + (size_t)packet_offset, ex->plan.packet_room, &len, ex->mem.scratch,
-            ex->mem.scratch_bytes);
+        s = cg_compress_checked_(&ex->desc.op, ex->resolved && n == ex->n ? &ex->resolved->plan : NULL, &tag, &side,
+            n ? cg_at_(ex->grad, start) : NULL, producer, n, ex->own.packets + (size_t)packet_offset,
+            ex->plan.packet_room, &len, ex->mem.scratch, ex->mem.scratch_bytes);
         if (s != CG_OK)
             cg_ex_fail_here_(
                 ex, s, report.why, report.need, report.at == CG_NO_INDEX ? CG_NO_INDEX : start + report.at);
@@ -2265,8 +2280,8 @@ static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const c
     const cg_ex_ *ex = b->ex;
     cg_producer_ producer = cg_accum_producer_(b);
     cg_status s = b->not_by_blocks ? cg_accum_whole_(b) : CG_OK;
-    return s == CG_OK ? cg_compress_checked_(op, tag, side, b->sum, b->not_by_blocks ? NULL : &producer, b->n, out, cap,
-                            len, ex->mem.scratch, ex->mem.scratch_bytes)
+    return s == CG_OK ? cg_compress_checked_(op, NULL, tag, side, b->sum, b->not_by_blocks ? NULL : &producer, b->n,
+                            out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes)
                       : s;
 }
 
@@ -3430,7 +3445,7 @@ static const cg_route_row_ *cg_route_row_of_(uint32_t route) {
     return &cg_route_rows_[route < CG_ROUTE_COUNT_ ? route : 0];
 }
 static const cg_fold_row_ *cg_fold_row_of_(uint32_t fold) {
-    return &cg_fold_rows_[fold < CG_FOLD_COUNT_ ? fold : CG_FOLD_COUNT_];
+    return &cg_fold_rows_[fold < CG_FOLD_COUNT_ ? fold : (uint32_t)CG_FOLD_COUNT_];
 }
 static int cg_is_known_(uint32_t route, uint32_t fold) { return route < CG_ROUTE_COUNT_ && fold < CG_FOLD_COUNT_; }
 
@@ -3440,7 +3455,7 @@ static int cg_is_known_(uint32_t route, uint32_t fold) { return route < CG_ROUTE
    Offers   the public calls but those of layers; cg_ex_init_, cg_ex_start_, cg_ex_next_, cg_count_io_
    Needs    all rooms before it
    Touches  the state, the caller's mem, x or desc.into, desc.model, desc.carry, desc.warm
-   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_
+   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_, cg_exchange_resolve_
    A rank that fails still takes part in every message that others expect of it, so that all ranks return, with a
    reason, in the same exchange. The result, model, carry and warm change only after the last message, when all packets
    have been checked. */
@@ -3563,10 +3578,9 @@ static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
     if (ex->opening.in_batch && (ex->desc.flags & CG_CONFIRM) && ex->co.phase == CG_PHASE_CLOSING_) return s;
     return cg_ex_finish_(ex, s);
 }
-/* Zeroes the state and copies the arguments. */
-static void cg_ex_init_(
+/* Copies the arguments. */
+static void cg_ex_set_call_(
     cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, size_t n) {
-    memset(ex, 0, sizeof *ex);
     ex->desc = *desc;
     ex->transport = *transport;
     ex->desc.tag.rank = (uint32_t)transport->rank;
@@ -3575,6 +3589,12 @@ static void cg_ex_init_(
     ex->n = n;
     cg_report_set_(&ex->report, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
 }
+/* Zeroes the state and copies the arguments. */
+static void cg_ex_init_(
+    cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, size_t n) {
+    memset(ex, 0, sizeof *ex);
+    cg_ex_set_call_(ex, desc, transport, grad, n);
+}
 /* NULL, or why no message can be sent at all. */
 static const char *cg_transport_error_(const cg_transport *t) {
     if (t->size < 1 || t->rank < 0 || t->rank >= t->size) return "rank must be from 0 to size - 1";
@@ -3582,19 +3602,20 @@ static const char *cg_transport_error_(const cg_transport *t) {
         return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
     return NULL;
 }
-/* Resolves the plan, lays out mem, compresses what can be compressed at once and writes the opening record. Whatever
+/* Resolves the plan, unless ex->resolved says that it is, lays out mem, compresses what can be compressed at once and writes the opening record. Whatever
    is wrong goes into ex->status, and the opening will tell it. Returns another status than CG_OK only if that is
    impossible: an unusable transport, or no memory for the records of more than CG_FALLBACK_RANKS_ ranks. */
 static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) {
     const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint64_t need_bytes;
     float scale = 0.0f;
+    cg_resolved_ resolved;
     if (cg_transport_error_(&ex->transport)) {
         cg_ex_fail_(ex, CG_E_ARG, -1, cg_transport_error_(&ex->transport));
         return CG_E_ARG;
     }
     if (!grad && ex->n) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "x is NULL");
-    else cg_ex_resolve_(ex);
+    else if (!ex->resolved) cg_ex_resolve_(ex, &resolved, 0);
     ex->report.route = ex->plan.route;
     need_bytes = cg_mem_plan_(ex, NULL);
     if (need_bytes > SIZE_MAX / 2) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "sizes overflow");
@@ -3624,6 +3645,7 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
     ex->mem.bounce = (uint8_t *)ex->opening.bounce;
     ex->mem.bounce_bytes = sizeof ex->opening.bounce;
     ex->co.phase = CG_PHASE_OPENING_;
+    if (ex->status != CG_OK) ex->resolved = NULL; /* it may not be in mem */
     return CG_OK;
 }
 CG_API_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc,
@@ -3661,41 +3683,56 @@ CG_API_ int cg_io_run(const cg_transport *t, const cg_io *io) {
     default: return 0;
     }
 }
+/* Resolves an exchange ahead of its start, in *ex; *resolved as in cg_ex_resolve_. Returns what cg_exchange_memory
+   does. */
+static uint64_t cg_exchange_resolve_(cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *transport, size_t n,
+    cg_resolved_ *resolved, int known) {
+    if (cg_transport_error_(transport)) return 0;
+    cg_ex_init_(ex, desc, transport, NULL, n);
+    cg_ex_resolve_(ex, resolved, known);
+    if (ex->status != CG_OK && transport->size <= CG_FALLBACK_RANKS_) return 0;
+    return cg_add_sat_(cg_mem_plan_(ex, NULL), 64 + CG_STATE_ROOM_);
+}
 CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
     cg_exchange_state ex;
+    cg_resolved_ resolved;
     cg_fenv_ env;
-    uint64_t bytes = 0;
-    if (!desc || !transport || cg_transport_error_(transport)) return 0;
+    uint64_t bytes;
+    if (!desc || !transport) return 0;
     env = cg_fenv_enter_();
-    cg_ex_init_(&ex, desc, transport, NULL, n);
-    cg_ex_resolve_(&ex);
-    if (ex.status == CG_OK || transport->size > CG_FALLBACK_RANKS_)
-        bytes = cg_add_sat_(cg_mem_plan_(&ex, NULL), 64 + CG_STATE_ROOM_);
+    bytes = cg_exchange_resolve_(&ex, desc, transport, n, &resolved, 0);
     cg_fenv_leave_(env);
     return cg_size_or_zero_(bytes);
 }
 CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
     cg_exchange_state ex;
+    cg_resolved_ resolved;
     cg_fenv_ env;
     size_t floats = 0;
     if (!desc || !transport || cg_transport_error_(transport)) return 0;
     env = cg_fenv_enter_();
     cg_ex_init_(&ex, desc, transport, NULL, n);
     ex.desc.carry = &ex.no_grad; /* as if there were one: without it the description may be refused */
-    cg_ex_resolve_(&ex);
+    cg_ex_resolve_(&ex, &resolved, 0);
     if (ex.status == CG_OK) floats = cg_carry_floats_(&ex);
     cg_fenv_leave_(env);
     return floats;
 }
-/* A whole exchange in the caller's state; mem is beside the state. producer: makes grad, or NULL if it is there.
+/* A whole exchange in the caller's state; mem is beside the state. resolved: cg_exchange_resolve_ has been called for
+   this state, and desc is as it was then but for into, model, score and CG_ABSTAIN. producer: makes grad, or NULL if it is there.
    earlier_status: if not CG_OK, this rank has nothing to exchange but that. */
 static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *t, float *grad,
-    struct cg_producer_ *producer, size_t n, void *mem, size_t bytes, cg_status earlier_status, cg_report *report) {
+    struct cg_producer_ *producer, size_t n, void *mem, size_t bytes, int resolved, cg_status earlier_status,
+    cg_report *report) {
+    const char *why;
     cg_io io;
     int code = 0;
     cg_status s;
     const cg_fenv_ env = cg_fenv_enter_();
-    cg_ex_init_(ex, desc, t, grad, n);
+    if (resolved) cg_ex_set_call_(ex, desc, t, grad, n);
+    else cg_ex_init_(ex, desc, t, grad, n);
+    why = resolved ? cg_refused_abstention_(ex) : NULL;
+    if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, t->rank, why);
     if (earlier_status != CG_OK) cg_ex_fail_(ex, earlier_status, t->rank, cg_status_str(earlier_status));
     else ex->producer = producer;
     s = cg_ex_start_(ex, grad, mem, bytes);
@@ -3709,7 +3746,7 @@ static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc,
 CG_NOINLINE_ cg_status cg_exchange_no_memory_(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
     size_t n, cg_status earlier_status, cg_report *report) {
     cg_exchange_state state;
-    return cg_exchange_in_state_(&state, desc, transport, x, NULL, n, NULL, 0, earlier_status, report);
+    return cg_exchange_in_state_(&state, desc, transport, x, NULL, n, NULL, 0, 0, earlier_status, report);
 }
 /* cg_exchange; earlier_status: CG_OK, or a failure that this rank only tells the others. */
 static cg_status cg_exchange_or_fail_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
@@ -3721,7 +3758,7 @@ static cg_status cg_exchange_or_fail_(const cg_exchange_desc *desc, const cg_tra
     if (!mem || bytes < align_skip + CG_STATE_ROOM_)
         return cg_exchange_no_memory_(desc, transport, x, n, earlier_status, report);
     return cg_exchange_in_state_((cg_ex_ *)(void *)(p + align_skip), desc, transport, x, NULL, n,
-        p + align_skip + CG_STATE_ROOM_, bytes - align_skip - CG_STATE_ROOM_, earlier_status, report);
+        p + align_skip + CG_STATE_ROOM_, bytes - align_skip - CG_STATE_ROOM_, 0, earlier_status, report);
 }
 CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
     void *mem, size_t bytes, cg_report *report) {
@@ -3848,8 +3885,8 @@ static float *cg_batch_flatten_(cg_batch_ *p, cg_layer *layers) {
         if (layers[i].x) memcpy(p->flat_grad + at, layers[i].x, 4 * layers[i].n);
         else none_missing &= !layers[i].n;
         layers[i].report.used = p->contrib + used;
-        if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n, p->contrib + used,
-                (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK)
+        if (cg_compress_checked_(&dense, NULL, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n,
+                p->contrib + used, (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK)
             len = 0;
         layers[i].report.used_len = len;
         at += layers[i].n;

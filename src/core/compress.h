@@ -282,20 +282,23 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
     return extra->scale ? "a scale in cg_extra.scale is negative or not finite" : cg_status_str(s);
 }
 /* cg_compress_checked_ but for the report. */
-static cg_status cg_compress_unreported_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
-    cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+static cg_status cg_compress_unreported_(const cg_op *op, const cg_plan_ *known, const cg_tag *tag,
+    const cg_extra *extra, const float *x, cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len,
+    void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
     cg_plan_ plan;
     const float empty_x = 0.0f; /* x if there are no values, as NULL + 0 is undefined */
     cg_status s;
     if (len) *len = 0;
-    if (!op || !len || !packet || (!x && n) || cg_op_resolve_(op, &plan.traits) != CG_OK) return CG_E_ARG;
+    if (!op || !len || !packet || (!x && n)) return CG_E_ARG;
+    if (known) plan = *known;
+    else if (cg_op_resolve_(op, &plan.traits) != CG_OK) return CG_E_ARG;
     if (plan.traits & CG_IS_MATRIX_ && !cg_matrix_shape_fits_(op, n)) return CG_E_ARG;
     info.op = *op;
     info.n = n;
     if (tag) info.tag = *tag;
     if (plan.traits & CG_IS_PER_RANK_ && info.tag.rank >= op->sample.size) return CG_E_ARG;
-    cg_plan_set_(&plan, op, n, NULL);
+    if (!known) cg_plan_set_(&plan, op, n, NULL);
     if (plan.transformed_n == CG_TOO_LARGE_) return CG_E_ARG;
     if (plan.traits & CG_IS_USER_CODEC_ && !cg_plan_bound_(&plan, op, extra)) return CG_E_ARG;
     s = cg_extra_check_(op, extra);
@@ -305,13 +308,15 @@ static cg_status cg_compress_unreported_(const cg_op *op, const cg_tag *tag, con
     if (scratch_bytes && !scratch) return CG_E_ARG;
     return cg_compress_packet_(&info, &plan, extra, producer, x ? x : &empty_x, (uint8_t *)packet, cap, len, scratch);
 }
-/* cg_compress_with, inside cg_fenv_enter_; all arguments are checked but for the producer. producer: NULL; or it makes
+/* cg_compress_with, inside cg_fenv_enter_; all arguments are checked but for the producer. known: the plan of op and n,
+   which cg_resolve_ has accepted, or NULL. producer: NULL; or it makes
    x, which is written; or it is lazy, and x is not read but must not be NULL. Lazy values suit no operator on
    matrices, and without sample and transform no selection but top-k and no user codec. */
-static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
-    cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+static cg_status cg_compress_checked_(const cg_op *op, const cg_plan_ *known, const cg_tag *tag, const cg_extra *extra,
+    const float *x, cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len, void *scratch,
+    size_t scratch_bytes) {
     const cg_status s = cg_compress_unreported_(
-        op, tag, extra, x, producer, n, packet, cap, len, scratch, scratch_bytes);
+        op, known, tag, extra, x, producer, n, packet, cap, len, scratch, scratch_bytes);
     uint64_t need = 0, at = CG_NO_INDEX;
     const char *why;
     if (!extra || !extra->report) return s;
@@ -326,7 +331,7 @@ CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_
     const char *only_old = op ? cg_op_only_old_(op) : NULL;
     cg_status s = CG_E_ARG;
     if (len) *len = 0;
-    if (!only_old) s = cg_compress_checked_(op, tag, extra, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
+    if (!only_old) s = cg_compress_checked_(op, NULL, tag, extra, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
     else if (extra && extra->report) cg_report_set_(extra->report, s, only_old, 0, CG_NO_INDEX);
     cg_fenv_leave_(env);
     return s;

@@ -326,14 +326,13 @@ static void cg_op_error_(const cg_op *op, const cg_plan_ *plan, cg_error_ *all) 
    without a quantizer whose values all stay closer to themselves than the largest magnitude of their bucket, as a
    residual cannot grow by it, however large its inflation is; after a transform that has to hold for the mean of
    squares. */
-CG_OFFERED_ double cg_inflation_(const cg_op *op, uint64_t n, int residual) {
-    const cg_plan_ plan = cg_plan_of_(op, n);
+CG_OFFERED_ double cg_inflation_(const cg_op *op, const cg_plan_ *plan, int residual) {
     double inflation = 1.0;
-    if (!n || !plan.transformed_n) return 1.0;
+    if (!plan->n || !plan->transformed_n) return 1.0;
     for (unsigned slot = CG_SLOT_SAMPLE_; slot <= CG_SLOT_QUANTIZE_; slot++) {
         cg_error_ e;
         if (cg_stage_is_biased_(slot, cg_op_stage_const_(op, slot))) continue;
-        cg_stage_error_(op, &plan, slot, &e);
+        cg_stage_error_(op, plan, slot, &e);
         if (residual && e.step > 0.0 && (op->transform.id ? e.step <= 0.5 : e.step < 1.0)) continue;
         inflation *= e.inflation;
     }

@@ -14,7 +14,7 @@ static cg_status cg_ef_pack_(
     const int whole = fill->lazy && st->whole_vector;
     if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, cg_ef_pass_vector_(ef), d->n);
     /* LAQ's grid is symmetric: its one bucket gets the scales +-max|p| */
-    if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && cg_op_traits_(&st->op) & CG_SCALES_ARE_ENDS_ &&
+    if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && st->resolved.plan.traits & CG_SCALES_ARE_ENDS_ &&
         !st->op.select.id && !st->op.sample.id && !st->op.transform.id && st->op.quantize.size >= d->n) {
         st->laq_range[1] = cg_ef_compensated_absmax_(st, d->n);
         st->laq_range[0] = -st->laq_range[1];
@@ -26,7 +26,7 @@ static cg_status cg_ef_pack_(
         source = NULL;
     }
     return cg_compress_checked_(
-        &st->op, tag, &st->side, x, source, d->n, packet, cap, len, ef->scratch, ef->scratch_bytes);
+        &st->op, &st->resolved.plan, tag, &st->side, x, source, d->n, packet, cap, len, ef->scratch, ef->scratch_bytes);
 }
 /* The field of a packet's header that holds the k-th magnitude of its top-k. */
 static float cg_packet_threshold_(const void *packet) { return cg_as_float_(cg_get32_((const uint8_t *)packet + 144)); }
@@ -48,7 +48,7 @@ static cg_status cg_ef_compress_(
     s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &grad_energy);
     if (s != CG_OK) return cg_ef_step_why_(ef, s, side, grad, &st.op);
     if (!len || !packet) return cg_ef_fail_(ef, CG_E_ARG, len ? "packet is NULL" : "len is NULL", 0, CG_NO_INDEX);
-    bound = cg_bound_with(&st.op, &st.side, ef->desc.n);
+    bound = st.resolved.bound;
     if (!bound) {
         packet_report = cg_op_refusal_(&st.op, &st.side, ef->desc.n);
         return cg_ef_fail_(ef, CG_E_ARG, packet_report.why, packet_report.need, CG_NO_INDEX);
@@ -58,9 +58,9 @@ static cg_status cg_ef_compress_(
         return cg_ef_fail_(ef, CG_E_CAPACITY, "packet is too small: cg_ef_bound gives its bytes",
             enough > bound ? enough : bound, CG_NO_INDEX);
     }
-    if (cg_op_traits_(&st.op) & CG_IS_PER_RANK_ && tag->rank >= st.op.sample.size)
+    if (st.resolved.plan.traits & CG_IS_PER_RANK_ && tag->rank >= st.op.sample.size)
         return cg_ef_fail_(ef, CG_E_ARG, "tag.rank is not below the workers of permk", 0, CG_NO_INDEX);
-    if (cg_op_traits_(&st.op) & CG_NEEDS_SUPPORT_) s = cg_support_check_(&st.side, ef->desc.n);
+    if (st.resolved.plan.traits & CG_NEEDS_SUPPORT_) s = cg_support_check_(&st.side, ef->desc.n);
     if (s != CG_OK)
         return cg_ef_fail_(
             ef, s, "side->support is missing, damaged, of another n, or has no indices of its own", 0, CG_NO_INDEX);
@@ -68,7 +68,7 @@ static cg_status cg_ef_compress_(
     cg_ef_step_begin_(ef, &st);
     fill = cg_ef_producer_(ef, &st);
     s = cg_ef_pack_(ef, &st, &fill, tag, packet, cap, len);
-    if (s == CG_OK && !fill.lazy) cg_ef_update_hint_(ef, &st.op, &fill, cg_packet_threshold_(packet));
+    if (s == CG_OK && !fill.lazy) cg_ef_update_hint_(ef, &st, &fill, cg_packet_threshold_(packet));
     if (s == CG_OK) cg_ef_record_energy_(ef, fill.energy);
     if (s == CG_OK && cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_) &&
         !cg_ef_laq_should_send_(ef, &st, fill.energy, packet, *len)) {

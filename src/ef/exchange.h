@@ -7,13 +7,13 @@
    runs, finish commits or rolls back. A rank that refuses still takes part in the exchange, with its status, so that
    the others hear of it. */
 
-/* The caller's description as changed for this step: operator, warm and carry are ef's, common has its mark, into is
+/* The caller's description as changed for this step: operator (op), warm and carry are ef's, common has its mark, into is
    left to cg_ef_exchange_begin_, and the route is one that takes the operator. Kinds that keep what all ranks received
    are confirmed: otherwise a message that is damaged on one rank would let their states differ. */
-static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc *desc) {
+static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc *desc, const cg_op *op) {
     const cg_op dense = cg_dense();
     cg_exchange_desc step_desc = *desc;
-    step_desc.op = cg_ef_op_(&ef->desc, &desc->tag);
+    step_desc.op = *op;
     step_desc.into = NULL;
     step_desc.warm = cg_op_traits_(&step_desc.op) & CG_IS_LINEAR_MATRIX_ ? ef->warm : NULL;
     step_desc.carry = ef->carry;
@@ -36,19 +36,26 @@ typedef struct cg_ef_buffer_bytes_ {
     uint64_t packet_bytes;   /* LAQ's trial packet */
     uint64_t exchange_bytes; /* what cg_exchange_memory says; 0: the exchange is refused */
 } cg_ef_buffer_bytes_;
-/* Fills *r in; returns the sum with room to align it, or 0 if the exchange is refused. */
-static uint64_t cg_ef_buffer_bytes_of_(
-    const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_buffer_bytes_ *r) {
-    const cg_exchange_desc step_desc = cg_ef_step_desc_(ef, desc);
+/* Fills *b in for an exchange that takes so many bytes, by an operator with this bound; returns their sum with room to
+   align it, or 0 if the exchange is refused. */
+static uint64_t cg_ef_buffer_bytes_set_(
+    const cg_ef *ef, uint64_t exchange_bytes, uint64_t bound, cg_ef_buffer_bytes_ *b) {
     const uint64_t align = 63;
-    memset(r, 0, sizeof *r);
-    r->exchange_bytes = cg_exchange_memory(&step_desc, transport, ef->desc.n);
-    if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), align) & ~align;
+    memset(b, 0, sizeof *b);
+    b->exchange_bytes = cg_size_or_zero_(exchange_bytes);
+    if (!cg_ef_in_place_(&ef->desc)) b->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), align) & ~align;
     if (cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_))
-        r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound(&step_desc.op, ef->desc.n), CG_HEADER_BYTES), align) &
-            ~align;
-    if (!r->exchange_bytes) return 0; /* a small layer needs the other two all the same */
-    return cg_add_sat_(cg_add_sat_(cg_add_sat_(r->vector_bytes, r->packet_bytes), r->exchange_bytes), 64);
+        b->packet_bytes = cg_add_sat_(cg_add_sat_(bound, CG_HEADER_BYTES), align) & ~align;
+    if (!b->exchange_bytes) return 0; /* a small layer needs the other two all the same */
+    return cg_add_sat_(cg_add_sat_(cg_add_sat_(b->vector_bytes, b->packet_bytes), b->exchange_bytes), 64);
+}
+/* The same ahead of a step. */
+static uint64_t cg_ef_buffer_bytes_of_(
+    const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_buffer_bytes_ *b) {
+    const cg_op op = cg_ef_op_(&ef->desc, &desc->tag);
+    const cg_exchange_desc step_desc = cg_ef_step_desc_(ef, desc, &op);
+    return cg_ef_buffer_bytes_set_(
+        ef, cg_exchange_memory(&step_desc, transport, ef->desc.n), cg_bound(&op, ef->desc.n), b);
 }
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
     cg_fenv_ env;
@@ -80,28 +87,41 @@ typedef struct cg_ef_exchange_ctx_ {
     double grad_energy; /* |grad|^2, where the score asks for it */
 } cg_ef_exchange_ctx_;
 
-/* Finds everything that can be refused on this rank, and prepares *ctx, which is valid even on an error. Of the state
-   only stats and report change. */
+/* Resolves the exchange, in *x: ctx->buffers; returns the floats that it needs as a carry. */
+static size_t cg_ef_exchange_resolve_(
+    const cg_ef *ef, const cg_transport *transport, cg_ef_exchange_ctx_ *ctx, cg_exchange_state *x) {
+    cg_resolved_ *resolved = &ctx->step.resolved;
+    cg_ef_buffer_bytes_set_(
+        ef, cg_exchange_resolve_(x, &ctx->desc, transport, ef->desc.n, resolved, 1), resolved->bound, &ctx->buffers);
+    return ctx->buffers.exchange_bytes && x->status == CG_OK ? cg_carry_floats_(x) : 0;
+}
+/* The same in a state that is not kept. */
+CG_NOINLINE_ size_t cg_ef_exchange_resolve_apart_(
+    const cg_ef *ef, const cg_transport *transport, cg_ef_exchange_ctx_ *ctx) {
+    cg_exchange_state x;
+    return cg_ef_exchange_resolve_(ef, transport, ctx, &x);
+}
+/* Finds everything that can be refused on this rank, and prepares *ctx, whose desc is valid even on an error. Of the
+   state only stats and report change. x: where the exchange is resolved, or NULL. */
 static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
-    const float *grad, cg_ef_exchange_ctx_ *ctx) {
+    const float *grad, cg_ef_exchange_ctx_ *ctx, cg_exchange_state *x) {
     const int scored = desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f;
     uint64_t carry;
     cg_status s;
     memset(ctx, 0, sizeof *ctx);
     ctx->caller_desc = *desc;
-    ctx->desc = cg_ef_step_desc_(ef, desc);
-    cg_ef_buffer_bytes_of_(ef, desc, transport, &ctx->buffers);
     s = cg_ef_step_check_(ef, &desc->tag, desc->side, grad, scored, &ctx->step, &ctx->grad_energy);
+    ctx->desc = cg_ef_step_desc_(ef, desc, &ctx->step.op);
     ctx->step.side.report = NULL;
     ctx->desc.side = &ctx->step.side;
     ctx->desc.flags |= CG_FEEDS_BACK;
     if (s != CG_OK) return cg_ef_step_why_(ef, s, desc->side, grad, &ctx->step.op);
-    carry = ef->carry ? cg_exchange_carry(&ctx->desc, transport, ef->desc.n) : 0;
-    if (carry > ef->desc.carry)
+    carry = x ? cg_ef_exchange_resolve_(ef, transport, ctx, x) : cg_ef_exchange_resolve_apart_(ef, transport, ctx);
+    if (ef->carry && carry > ef->desc.carry)
         return cg_ef_fail_(ef, CG_E_MEMORY, "cg_ef_desc.carry is too small: cg_exchange_carry gives its floats",
             cg_mul_sat_(4, carry), CG_NO_INDEX);
     if (!cg_rate_ok_(desc)) return cg_ef_fail_(ef, CG_E_ARG, "rate must be finite", 0, CG_NO_INDEX);
-    if (cg_op_traits_(&ctx->step.op) & CG_IS_PER_RANK_ && (uint32_t)transport->rank >= ctx->step.op.sample.size)
+    if (ctx->step.resolved.plan.traits & CG_IS_PER_RANK_ && (uint32_t)transport->rank >= ctx->step.op.sample.size)
         return cg_ef_fail_(ef, CG_E_ARG, "there are more ranks than workers of permk", 0, CG_NO_INDEX);
     return cg_ef_done_(ef);
 }
@@ -174,9 +194,9 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     void *mem, size_t bytes, cg_report *report) {
     const size_t n = ef->desc.n, align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint8_t *at = mem ? (uint8_t *)mem + align_pad : NULL;
-    cg_exchange_state *x;
+    cg_exchange_state *x = mem && bytes >= align_pad + CG_STATE_ROOM_ ? (cg_exchange_state *)(void *)at : NULL;
     cg_ef_exchange_ctx_ r;
-    cg_status s = cg_ef_exchange_prepare_(ef, desc, transport, grad, &r);
+    cg_status s = cg_ef_exchange_prepare_(ef, desc, transport, grad, &r, x);
     const uint64_t need = cg_add_sat_(
         cg_add_sat_(r.buffers.vector_bytes, r.buffers.packet_bytes), r.buffers.exchange_bytes);
     if (s == CG_OK && r.buffers.exchange_bytes && (!mem || bytes < align_pad || bytes - align_pad < need))
@@ -189,15 +209,15 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
         if (refused != CG_OK && s == refused) cg_ef_copy_refusal_(ef, report);
         return s;
     }
+    at += CG_STATE_ROOM_; /* behind x, which need covers */
     s = cg_ef_exchange_begin_(ef, desc, transport, grad, at, &r);
     at += (size_t)(r.buffers.vector_bytes + r.buffers.packet_bytes);
-    x = (cg_exchange_state *)(void *)at;
-    s = cg_exchange_in_state_(x, &r.desc, transport, r.p, r.fill.make ? &r.fill : NULL, n, at + CG_STATE_ROOM_,
-        (size_t)(r.buffers.exchange_bytes - CG_STATE_ROOM_), s, report);
+    s = cg_exchange_in_state_(x, &r.desc, transport, r.p, r.fill.make ? &r.fill : NULL, n, at,
+        (size_t)(r.buffers.exchange_bytes - CG_STATE_ROOM_), x->status == CG_OK, s, report);
     if (r.fill.started) cg_ef_record_energy_(ef, r.fill.energy);
     if (s == CG_OK) cg_carry_first_(x->plan.route, transport, n, &ef->carry_first);
     if (s == CG_OK && r.fill.started && x->plan.stripes == 1 && cg_is_compressed_first_(x))
-        cg_ef_update_hint_(ef, &r.step.op, &r.fill, cg_packet_threshold_(x->own.packets));
+        cg_ef_update_hint_(ef, &r.step, &r.fill, cg_packet_threshold_(x->own.packets));
     return cg_ef_exchange_finish_(ef, &r, s, report, grad);
 }
 CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
@@ -222,11 +242,12 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
 /* layer->desc becomes that of this step, for as long as its memory is computed. Meanwhile layer->report, which every
    exchange writes anew, holds what the caller has set and must find again: route, flags, side and common. */
 static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
+    const cg_op op = cg_ef_op_(&ef->desc, &layer->desc.tag);
     layer->report.route = layer->desc.route;
     layer->report.rounds = layer->desc.flags;
     layer->report.used = layer->desc.side;
     layer->report.bytes_out = layer->desc.common;
-    layer->desc = cg_ef_step_desc_(ef, &layer->desc);
+    layer->desc = cg_ef_step_desc_(ef, &layer->desc, &op);
     layer->n = ef->desc.n;
 }
 static void cg_ef_layer_caller_desc_(cg_layer *layer) {
@@ -275,7 +296,7 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     size_t refused_layer = count, bytes_left;
     int own;
     for (size_t i = 0; i < count; i++) { /* all of them, before any state changes */
-        s = cg_ef_exchange_prepare_(efs[i], &layers[i].desc, t, layers[i].x, &ctxs[i]);
+        s = cg_ef_exchange_prepare_(efs[i], &layers[i].desc, t, layers[i].x, &ctxs[i], NULL);
         for (size_t j = 0; j < i && s == CG_OK; j++)
             if (efs[j] == efs[i]) s = cg_ef_fail_(efs[i], CG_E_ARG, "a cg_ef stands twice in the list", 0, CG_NO_INDEX);
         if (s != CG_OK && failed == CG_OK) {

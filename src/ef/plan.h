@@ -19,38 +19,43 @@ typedef struct cg_ef_needs_ {
     int whole_vector;                     /* p is stored nowhere, and must be in ef->whole to be compressed */
 } cg_ef_needs_;
 /* Raises *needs to what op needs. CG_E_ARG: op is illegal or too large. CG_E_UNSUPPORTED: it does not go with the
-   kind, the clipping or the rate. *needs is changed only on success. */
-static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
+   kind, the clipping or the rate. *needs is changed only on success. *r becomes what op resolves to, with the codecs of
+   side. */
+static cg_status cg_ef_needs_of_op_(
+    const cg_ef_desc *d, cg_op op, const cg_extra *side, cg_ef_needs_ *needs, cg_resolved_ *r) {
     const cg_op dense = cg_dense();
-    cg_resolved_ r;
     uint32_t traits;
+    uint64_t packet_bytes;
     int takes_variance;
-    if (cg_resolve_(&op, NULL, d->n, &r) != CG_OK) return CG_E_ARG;
-    traits = r.plan.traits;
+    if (cg_resolve_(&op, side, d->n, r) != CG_OK) return CG_E_ARG;
+    traits = r->plan.traits;
     takes_variance = (traits & CG_AUX_IS_VARIANCE_) != 0;
-    if (traits & CG_IS_USER_CODEC_) r.bound = 1;
-    if (!r.bound) return CG_E_ARG;
+    packet_bytes = traits & CG_IS_USER_CODEC_ ? 1 : r->bound;
+    if (!packet_bytes) return CG_E_ARG;
     /* aux is the gradient, and p must be a sum of such */
     if (traits & CG_NEEDS_AUX_ && !takes_variance && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
         return CG_E_UNSUPPORTED;
     if (takes_variance != cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
-    if (r.scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = r.scratch_bytes;
-    if (r.bound > needs->packet_bytes) needs->packet_bytes = r.bound;
+    if (r->scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = r->scratch_bytes;
+    if (packet_bytes > needs->packet_bytes) needs->packet_bytes = packet_bytes;
     if (cg_ef_needs_whole_vector_(&op, traits) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
-    if (traits & CG_IS_LINEAR_MATRIX_ && r.cols * r.r > needs->warm_count) needs->warm_count = r.cols * r.r;
+    if (traits & CG_IS_LINEAR_MATRIX_ && r->cols * r->r > needs->warm_count) needs->warm_count = r->cols * r->r;
     return CG_OK;
 }
 /* The same for an operator at all ratios that the warm-up gives it. */
 static cg_status cg_ef_needs_of_schedule_(const cg_ef_desc *d, const cg_op *op, cg_ef_needs_ *needs) {
-    cg_status s = cg_ef_needs_of_op_(d, *op, needs);
+    cg_resolved_ r;
+    cg_status s = cg_ef_needs_of_op_(d, *op, NULL, needs, &r);
     for (uint32_t i = 0; i < d->warmup.stages && s == CG_OK && d->warmup.kind; i++)
-        s = cg_ef_needs_of_op_(d, cg_ef_warmup_op_(d, *op, i * (d->warmup.period ? d->warmup.period : 1)), needs);
+        s = cg_ef_needs_of_op_(
+            d, cg_ef_warmup_op_(d, *op, i * (d->warmup.period ? d->warmup.period : 1)), NULL, needs, &r);
     return s;
 }
 static int cg_ef_is_fraction_(float f) { return f >= 0.0f && f <= 1.0f; }
 /* Checks everything in a description, which may be NULL, but what only a policy can tell; fills *needs in. */
 static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
+    cg_resolved_ r;
     cg_status s;
     memset(needs, 0, sizeof *needs);
     if (!d || !d->n || !cg_ef_row_at_(d->kind) || d->workers < 0 || d->clip_by > CG_CLIP_VALUE ||
@@ -74,7 +79,7 @@ static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && d->laq_step == 0.0f) return CG_E_ARG;
     s = cg_ef_needs_of_schedule_(d, &d->op, needs);
     for (size_t i = 0; i < d->rule_count && s == CG_OK; i++) s = cg_ef_needs_of_schedule_(d, &d->rules[i].op, needs);
-    if (s == CG_OK && (d->dense_steps || d->n < d->small)) s = cg_ef_needs_of_op_(d, cg_dense(), needs);
+    if (s == CG_OK && (d->dense_steps || d->n < d->small)) s = cg_ef_needs_of_op_(d, cg_dense(), NULL, needs, &r);
     return s;
 }
 /* Sets the pointers of ef into the memory from base on (a multiple of 64, or NULL to measure). Returns the bytes

@@ -13,6 +13,7 @@ typedef struct cg_ef_step_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
     cg_op op;                 /* of this step */
+    cg_resolved_ resolved;    /* what it resolves to */
     cg_extra side;            /* what the operator may know beside p */
     const float *g;           /* the gradient; of EF21 with momentum its running mean */
     const float *variance;    /* VARIANCE: n variances of this step's gradient, or NULL */
@@ -182,9 +183,9 @@ static void cg_ef_scale_vector_(cg_ef *ef, int which, float factor) {
         cg_ef_pass_(cg_ef_scale_chunk_, &b, which ? ef->vector[which] : cg_ef_pass_vector_(ef), ef->desc.n);
 }
 /* The factor by which a contribution D enters the shift h and the received H. */
-static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_op *op) {
+static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_ef_step_ *st) {
     if (!cg_ef_has_trait_(d, CG_EF_SHIFTS_BY_ALPHA_)) return 1.0f;
-    return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(op, d->n)));
+    return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(&st->op, &st->resolved)));
 }
 /* p_from_g and the other three; scale: the operator's 1 / (1 + w). */
 static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
@@ -239,14 +240,14 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     memset(st, 0, sizeof *st);
     memset(&needs, 0, sizeof needs);
     *grad_energy = 0.0;
+    st->op = cg_ef_op_(d, tag);
     if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     if (!grad && d->n) return CG_E_ARG;
     st->kernels = cg_kernels_now_();
     st->ef = ef;
-    st->op = cg_ef_op_(d, tag);
     if (side) st->side = *side;
     st->g = grad;
-    s = cg_ef_needs_of_op_(d, st->op, &needs);
+    s = cg_ef_needs_of_op_(d, st->op, &st->side, &needs, &st->resolved);
     if (s != CG_OK) return s;
     if (needs.scratch_bytes > ef->scratch_bytes || (needs.whole_vector && !ef->whole) ||
         needs.warm_count > ef->warm_count)
@@ -256,13 +257,14 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
         if (!st->side.aux && d->n) return CG_E_ARG;
         st->variance = st->side.aux;
         /* the caller gives the variance of this gradient, the operator sees that of p */
-        st->side.aux = cg_op_traits_(&st->op) & CG_AUX_IS_VARIANCE_ ? ef->vector[1] : NULL;
+        st->side.aux = st->resolved.plan.traits & CG_AUX_IS_VARIANCE_ ? ef->vector[1] : NULL;
         if (d->n &&
             cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
             return CG_E_NONFINITE;
-    } else if (cg_op_traits_(&st->op) & CG_NEEDS_AUX_ && !st->side.aux) st->side.aux = grad;
+    } else if (st->resolved.plan.traits & CG_NEEDS_AUX_ && !st->side.aux) st->side.aux = grad;
     s = cg_extra_check_(&st->op, &st->side);
     if (s != CG_OK) return s;
+    st->resolved.extra_status = CG_OK; /* aux may have been given since */
     /* one pass for norm and finite check: squares of floats do not overflow a double */
     if (want_norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {
         *grad_energy = cg_ef_pass_(cg_ef_pass_energy_, st, (float *)(uintptr_t)grad, d->n);
@@ -287,7 +289,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
    or a rollback, unless nothing was put into the state yet. */
 static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     const cg_ef_desc *d = &ef->desc;
-    const float scale = cg_ef_scale_(d, &st->op);
+    const float scale = cg_ef_scale_(d, &st->op, &st->resolved);
     if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) && scale != ef->scale) {
         /* a state that was loaded may say anything above 0 */
         cg_ef_scale_vector_(ef, 0, cg_saturate64_((double)scale / (double)ef->scale));
@@ -297,7 +299,7 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
                     cg_ef_velocity_scale_(d, (double)scale) / cg_ef_velocity_scale_(d, (double)ef->scale)));
     }
     ef->scale = scale;
-    ef->received_by = cg_ef_shift_rate_(d, &st->op);
+    ef->received_by = cg_ef_shift_rate_(d, st);
     if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) st->grad_scale = cg_times_(st->grad_scale, scale);
     ef->given_by = st->grad_scale;
     if (cg_ef_has_trait_(d, CG_EF_AVERAGES_GRADIENTS_) && ef->vector[1]) {
@@ -319,12 +321,12 @@ static void cg_ef_record_energy_(cg_ef *ef, double energy) {
 }
 /* After a top-k of p whose k-th magnitude was `threshold`: ef->hint becomes a magnitude that about 5/4 k values should
    reach in the next step, so that one filter pass finds them all. Other operators leave the hint as it is. */
-static void cg_ef_update_hint_(cg_ef *ef, const cg_op *op, const cg_producer_ *fill, float threshold) {
-    const cg_plan_ plan = cg_plan_of_(op, ef->desc.n);
-    const size_t k = (size_t)plan.max_selected;
+static void cg_ef_update_hint_(cg_ef *ef, const cg_ef_step_ *st, const cg_producer_ *fill, float threshold) {
+    const cg_plan_ *plan = &st->resolved.plan;
+    const size_t k = (size_t)plan->max_selected;
     const float last_hint = cg_as_float_(fill->threshold_hint);
     float next_hint = cg_times_(threshold, 0.97f);
-    if (!(plan.traits & CG_TAKES_PRODUCER_) || op->sample.id || op->transform.id) return;
+    if (!(plan->traits & CG_TAKES_PRODUCER_) || st->op.sample.id || st->op.transform.id) return;
     /* magnitudes between hint and threshold are taken to lie evenly */
     if (fill->threshold_hint && fill->reached_hint > k && last_hint < threshold)
         next_hint = cg_plus_(threshold,
@@ -351,8 +353,9 @@ static cg_producer_ cg_ef_producer_(const cg_ef *ef, const cg_ef_step_ *st) {
 /* Bytes of a state that could take op, too. */
 static uint64_t cg_ef_memory_with_op_(const cg_ef_desc *d, const cg_op *op) {
     cg_ef_needs_ needs;
+    cg_resolved_ r;
     cg_ef measured;
-    if (cg_ef_check_(d, &needs) != CG_OK || cg_ef_needs_of_op_(d, *op, &needs) != CG_OK) return 0;
+    if (cg_ef_check_(d, &needs) != CG_OK || cg_ef_needs_of_op_(d, *op, NULL, &needs, &r) != CG_OK) return 0;
     return cg_add_sat_(cg_ef_plan_(&measured, d, &needs, NULL), 64);
 }
 /* Says in the report why cg_ef_step_check_ has returned s, and returns it. op: of the step. */

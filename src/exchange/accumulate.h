@@ -81,7 +81,7 @@ static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const c
     const cg_ex_ *ex = b->ex;
     cg_producer_ producer = cg_accum_producer_(b);
     cg_status s = b->not_by_blocks ? cg_accum_whole_(b) : CG_OK;
-    return s == CG_OK ? cg_compress_checked_(op, tag, side, b->sum, b->not_by_blocks ? NULL : &producer, b->n, out, cap,
-                            len, ex->mem.scratch, ex->mem.scratch_bytes)
+    return s == CG_OK ? cg_compress_checked_(op, NULL, tag, side, b->sum, b->not_by_blocks ? NULL : &producer, b->n,
+                            out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes)
                       : s;
 }

@@ -227,6 +227,8 @@ struct cg_exchange_state {
     cg_status status; /* this rank's first failure, by cg_ex_fail_; a callback's failure replaces it (cg_ex_next_) */
     cg_report report; /* rank, why: cg_ex_fail_; bytes, rounds: cg_count_io_; used: the route; rest: cg_ex_finish_ */
 
+    const struct cg_resolved_ *resolved; /* [mem] desc.op and n; before cg_mem_plan_ elsewhere; NULL: not yet */
+
     /* what follows from desc, transport and n; by cg_ex_resolve_ */
     struct {
         uint32_t route;         /* desc.route, or the one that CG_ROUTE_AUTO chose */

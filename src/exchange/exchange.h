@@ -3,7 +3,7 @@
    Offers   the public calls but those of layers; cg_ex_init_, cg_ex_start_, cg_ex_next_, cg_count_io_
    Needs    all rooms before it
    Touches  the state, the caller's mem, x or desc.into, desc.model, desc.carry, desc.warm
-   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_
+   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_, cg_exchange_resolve_
    A rank that fails still takes part in every message that others expect of it, so that all ranks return, with a
    reason, in the same exchange. The result, model, carry and warm change only after the last message, when all packets
    have been checked. */
@@ -126,10 +126,9 @@ static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
     if (ex->opening.in_batch && (ex->desc.flags & CG_CONFIRM) && ex->co.phase == CG_PHASE_CLOSING_) return s;
     return cg_ex_finish_(ex, s);
 }
-/* Zeroes the state and copies the arguments. */
-static void cg_ex_init_(
+/* Copies the arguments. */
+static void cg_ex_set_call_(
     cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, size_t n) {
-    memset(ex, 0, sizeof *ex);
     ex->desc = *desc;
     ex->transport = *transport;
     ex->desc.tag.rank = (uint32_t)transport->rank;
@@ -138,6 +137,12 @@ static void cg_ex_init_(
     ex->n = n;
     cg_report_set_(&ex->report, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
 }
+/* Zeroes the state and copies the arguments. */
+static void cg_ex_init_(
+    cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, size_t n) {
+    memset(ex, 0, sizeof *ex);
+    cg_ex_set_call_(ex, desc, transport, grad, n);
+}
 /* NULL, or why no message can be sent at all. */
 static const char *cg_transport_error_(const cg_transport *t) {
     if (t->size < 1 || t->rank < 0 || t->rank >= t->size) return "rank must be from 0 to size - 1";
@@ -145,19 +150,20 @@ static const char *cg_transport_error_(const cg_transport *t) {
         return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
     return NULL;
 }
-/* Resolves the plan, lays out mem, compresses what can be compressed at once and writes the opening record. Whatever
+/* Resolves the plan, unless ex->resolved says that it is, lays out mem, compresses what can be compressed at once and writes the opening record. Whatever
    is wrong goes into ex->status, and the opening will tell it. Returns another status than CG_OK only if that is
    impossible: an unusable transport, or no memory for the records of more than CG_FALLBACK_RANKS_ ranks. */
 static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) {
     const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint64_t need_bytes;
     float scale = 0.0f;
+    cg_resolved_ resolved;
     if (cg_transport_error_(&ex->transport)) {
         cg_ex_fail_(ex, CG_E_ARG, -1, cg_transport_error_(&ex->transport));
         return CG_E_ARG;
     }
     if (!grad && ex->n) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "x is NULL");
-    else cg_ex_resolve_(ex);
+    else if (!ex->resolved) cg_ex_resolve_(ex, &resolved, 0);
     ex->report.route = ex->plan.route;
     need_bytes = cg_mem_plan_(ex, NULL);
     if (need_bytes > SIZE_MAX / 2) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "sizes overflow");
@@ -187,6 +193,7 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
     ex->mem.bounce = (uint8_t *)ex->opening.bounce;
     ex->mem.bounce_bytes = sizeof ex->opening.bounce;
     ex->co.phase = CG_PHASE_OPENING_;
+    if (ex->status != CG_OK) ex->resolved = NULL; /* it may not be in mem */
     return CG_OK;
 }
 CG_API_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc,
@@ -224,41 +231,56 @@ CG_API_ int cg_io_run(const cg_transport *t, const cg_io *io) {
     default: return 0;
     }
 }
+/* Resolves an exchange ahead of its start, in *ex; *resolved as in cg_ex_resolve_. Returns what cg_exchange_memory
+   does. */
+static uint64_t cg_exchange_resolve_(cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *transport, size_t n,
+    cg_resolved_ *resolved, int known) {
+    if (cg_transport_error_(transport)) return 0;
+    cg_ex_init_(ex, desc, transport, NULL, n);
+    cg_ex_resolve_(ex, resolved, known);
+    if (ex->status != CG_OK && transport->size <= CG_FALLBACK_RANKS_) return 0;
+    return cg_add_sat_(cg_mem_plan_(ex, NULL), 64 + CG_STATE_ROOM_);
+}
 CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
     cg_exchange_state ex;
+    cg_resolved_ resolved;
     cg_fenv_ env;
-    uint64_t bytes = 0;
-    if (!desc || !transport || cg_transport_error_(transport)) return 0;
+    uint64_t bytes;
+    if (!desc || !transport) return 0;
     env = cg_fenv_enter_();
-    cg_ex_init_(&ex, desc, transport, NULL, n);
-    cg_ex_resolve_(&ex);
-    if (ex.status == CG_OK || transport->size > CG_FALLBACK_RANKS_)
-        bytes = cg_add_sat_(cg_mem_plan_(&ex, NULL), 64 + CG_STATE_ROOM_);
+    bytes = cg_exchange_resolve_(&ex, desc, transport, n, &resolved, 0);
     cg_fenv_leave_(env);
     return cg_size_or_zero_(bytes);
 }
 CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
     cg_exchange_state ex;
+    cg_resolved_ resolved;
     cg_fenv_ env;
     size_t floats = 0;
     if (!desc || !transport || cg_transport_error_(transport)) return 0;
     env = cg_fenv_enter_();
     cg_ex_init_(&ex, desc, transport, NULL, n);
     ex.desc.carry = &ex.no_grad; /* as if there were one: without it the description may be refused */
-    cg_ex_resolve_(&ex);
+    cg_ex_resolve_(&ex, &resolved, 0);
     if (ex.status == CG_OK) floats = cg_carry_floats_(&ex);
     cg_fenv_leave_(env);
     return floats;
 }
-/* A whole exchange in the caller's state; mem is beside the state. producer: makes grad, or NULL if it is there.
+/* A whole exchange in the caller's state; mem is beside the state. resolved: cg_exchange_resolve_ has been called for
+   this state, and desc is as it was then but for into, model, score and CG_ABSTAIN. producer: makes grad, or NULL if it is there.
    earlier_status: if not CG_OK, this rank has nothing to exchange but that. */
 static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *t, float *grad,
-    struct cg_producer_ *producer, size_t n, void *mem, size_t bytes, cg_status earlier_status, cg_report *report) {
+    struct cg_producer_ *producer, size_t n, void *mem, size_t bytes, int resolved, cg_status earlier_status,
+    cg_report *report) {
+    const char *why;
     cg_io io;
     int code = 0;
     cg_status s;
     const cg_fenv_ env = cg_fenv_enter_();
-    cg_ex_init_(ex, desc, t, grad, n);
+    if (resolved) cg_ex_set_call_(ex, desc, t, grad, n);
+    else cg_ex_init_(ex, desc, t, grad, n);
+    why = resolved ? cg_refused_abstention_(ex) : NULL;
+    if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, t->rank, why);
     if (earlier_status != CG_OK) cg_ex_fail_(ex, earlier_status, t->rank, cg_status_str(earlier_status));
     else ex->producer = producer;
     s = cg_ex_start_(ex, grad, mem, bytes);
@@ -272,7 +294,7 @@ static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc,
 CG_NOINLINE_ cg_status cg_exchange_no_memory_(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
     size_t n, cg_status earlier_status, cg_report *report) {
     cg_exchange_state state;
-    return cg_exchange_in_state_(&state, desc, transport, x, NULL, n, NULL, 0, earlier_status, report);
+    return cg_exchange_in_state_(&state, desc, transport, x, NULL, n, NULL, 0, 0, earlier_status, report);
 }
 /* cg_exchange; earlier_status: CG_OK, or a failure that this rank only tells the others. */
 static cg_status cg_exchange_or_fail_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
@@ -284,7 +306,7 @@ static cg_status cg_exchange_or_fail_(const cg_exchange_desc *desc, const cg_tra
     if (!mem || bytes < align_skip + CG_STATE_ROOM_)
         return cg_exchange_no_memory_(desc, transport, x, n, earlier_status, report);
     return cg_exchange_in_state_((cg_ex_ *)(void *)(p + align_skip), desc, transport, x, NULL, n,
-        p + align_skip + CG_STATE_ROOM_, bytes - align_skip - CG_STATE_ROOM_, earlier_status, report);
+        p + align_skip + CG_STATE_ROOM_, bytes - align_skip - CG_STATE_ROOM_, 0, earlier_status, report);
 }
 CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
     void *mem, size_t bytes, cg_report *report) {

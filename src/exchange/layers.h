@@ -117,8 +117,8 @@ static float *cg_batch_flatten_(cg_batch_ *p, cg_layer *layers) {
         if (layers[i].x) memcpy(p->flat_grad + at, layers[i].x, 4 * layers[i].n);
         else none_missing &= !layers[i].n;
         layers[i].report.used = p->contrib + used;
-        if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n, p->contrib + used,
-                (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK)
+        if (cg_compress_checked_(&dense, NULL, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n,
+                p->contrib + used, (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK)
             len = 0;
         layers[i].report.used_len = len;
         at += layers[i].n;

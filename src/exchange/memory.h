@@ -98,6 +98,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     const int has_tables = cg_route_has_(ex, CG_ROUTE_TELLS_COUNTS_) ||
         (cg_route_has_(ex, CG_ROUTE_TELLS_LENGTHS_) && !ex->plan.op_len_fixed);
     cg_arena_ arena;
+    cg_resolved_ *resolved;
     uint64_t scratch = ex->plan.scratch_bytes, bounce, room;
     arena.base = base;
     arena.bytes = 0;
@@ -113,6 +114,11 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     ex->inputs.packet = (const void **)(void *)cg_arena_take_(&arena, size * sizeof(void *));
     ex->inputs.len = (size_t *)(void *)cg_arena_take_(&arena, size * sizeof(size_t));
     ex->inputs.decoder = (cg_decoder_ *)(void *)cg_arena_take_(&arena, cg_mul_sat_(size, sizeof(cg_decoder_)));
+    resolved = (cg_resolved_ *)(void *)cg_arena_take_(&arena, sizeof *resolved);
+    if (resolved) {
+        *resolved = *ex->resolved;
+        ex->resolved = resolved;
+    }
     room = cg_is_compressed_first_(ex) ? cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room) : 0;
     if (cg_hops_reencode_(ex)) room = cg_add_sat_(cg_mul_sat_(4, ex->n), (uint64_t)ex->plan.stripes * CG_HEADER_BYTES);
     ex->own.packets = cg_arena_take_(&arena, room);

@@ -110,7 +110,7 @@ static void cg_own_failure_put_(cg_ex_ *ex) {
 /* As cg_compress_with, in the exchange's scratch. */
 static cg_status cg_ex_compress_(const cg_ex_ *ex, const cg_op *op, const cg_tag *tag, const cg_extra *side,
     const float *v, size_t n, uint8_t *out, size_t cap, size_t *len) {
-    return cg_compress_checked_(op, tag, side, v, NULL, n, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
+    return cg_compress_checked_(op, NULL, tag, side, v, NULL, n, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
 }
 /* Compresses grad, or what ex->producer makes of it, into own.packets, stripe after stripe. Called a second time once
    scales are agreed on. */
@@ -139,9 +139,9 @@ static void cg_stripes_compress_(cg_ex_ *ex) {
         if (ex->desc.side && ex->desc.side->aux) side.aux = cg_at_(ex->desc.side->aux, start);
         if (ex->desc.flags & CG_AGREE_SCALES) side.scale = ex->scales.agreed ? ex->scales.max + scale_offset : NULL;
         scale_offset += cg_stripe_scale_count_(ex, p);
-        s = cg_compress_checked_(&ex->desc.op, &tag, &side, n ? cg_at_(ex->grad, start) : NULL, producer, n,
-            ex->own.packets + (size_t)packet_offset, ex->plan.packet_room, &len, ex->mem.scratch,
-            ex->mem.scratch_bytes);
+        s = cg_compress_checked_(&ex->desc.op, ex->resolved && n == ex->n ? &ex->resolved->plan : NULL, &tag, &side,
+            n ? cg_at_(ex->grad, start) : NULL, producer, n, ex->own.packets + (size_t)packet_offset,
+            ex->plan.packet_room, &len, ex->mem.scratch, ex->mem.scratch_bytes);
         if (s != CG_OK)
             cg_ex_fail_here_(
                 ex, s, report.why, report.need, report.at == CG_NO_INDEX ? CG_NO_INDEX : start + report.at);

@@ -4,7 +4,7 @@
             cg_carry_floats_, cg_records_need_verdict_ ...)
    Needs    ranks, core's resolve; the tables themselves are in exchange/rows.h, behind the functions that they name
    Touches  ex->plan; ex->status where a description is refused
-   Other headers may use: cg_carry_first_, cg_fold_row_of_, cg_is_compressed_first_, cg_op_refusal_,
+   Other headers may use: cg_carry_first_, cg_carry_floats_, cg_fold_row_of_, cg_is_compressed_first_, cg_op_refusal_,
    cg_route_row_of_
    Everything here follows from desc, transport and n before any message, so that ranks with the same description come
    to the same plan; the opening compares what matters of it. */
@@ -204,16 +204,21 @@ static cg_report cg_op_refusal_(const cg_op *op, const cg_extra *side, size_t n)
     (void)s; /* the report has it */
     return report;
 }
+/* Why this rank may not abstain, if it means to. */
+static const char *cg_refused_abstention_(const cg_ex_ *ex) {
+    if (!(ex->desc.flags & CG_ABSTAIN) ||
+        (cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && cg_fold_has_(ex, CG_FOLD_IS_LINEAR_) &&
+            !(ex->desc.flags & CG_AGREE_SCALES)))
+        return NULL;
+    return "to abstain is for allgather, with a mean or a sum and without agreed scales";
+}
 /* What can be wrong with a description whose operators are good, as a sentence. r: of desc.op; back: of plan.back. */
 static const char *cg_refused_(const cg_ex_ *ex, const cg_resolved_ *r, const cg_resolved_ *back) {
     const uint32_t back_needs = CG_NEEDS_SUPPORT_ | CG_NEEDS_AUX_ | CG_IS_USER_CODEC_;
     const cg_fold_row_ *fold = cg_fold_row_of_(ex->desc.fold);
     const char *why = cg_refused_route_(ex);
     if (!why && fold->refuse) why = fold->refuse(ex);
-    if (!why && (ex->desc.flags & CG_ABSTAIN) &&
-        (!cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) || !(fold->traits & CG_FOLD_IS_LINEAR_) ||
-            (ex->desc.flags & CG_AGREE_SCALES)))
-        why = "to abstain is for allgather, with a mean or a sum and without agreed scales";
+    if (!why) why = cg_refused_abstention_(ex);
     if (!why) why = cg_refused_loss_(ex, back->is_unbiased);
     if (!why) why = cg_refused_agreement_(ex, r->max_level);
     if (!why && cg_has_back_(ex) && back->plan.traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | back_needs))
@@ -234,11 +239,12 @@ static const char *cg_bad_field_(const cg_ex_ *ex) {
     if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
     return NULL;
 }
-/* Fills in ex->plan from desc, transport and n. A description that is refused sets ex->status and report.why, which the
+/* Fills in ex->plan from desc, transport and n. *r becomes what desc.op resolves to, unless known says that it is that
+   already. A description that is refused sets ex->status and report.why, which the
    opening tells to all ranks; the plan is then incomplete. */
-static void cg_ex_resolve_(cg_ex_ *ex) {
+static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     const cg_op *op = &ex->desc.op;
-    cg_resolved_ r, back;
+    cg_resolved_ back;
     const char *why = cg_bad_field_(ex);
     int own_back; /* back is not desc.op */
     ex->plan.stripes = 1;
@@ -247,45 +253,46 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
         cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, why);
         return;
     }
-    if (cg_resolve_(op, ex->desc.side, ex->n, &r) != CG_OK) r.bound = 0;
-    if (!r.bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
-        const cg_report refusal = cg_op_refusal_(r.bound ? ex->desc.back : op, r.bound ? NULL : ex->desc.side, ex->n);
+    ex->resolved = r;
+    if (!known && cg_resolve_(op, ex->desc.side, ex->n, r) != CG_OK) r->bound = 0;
+    if (!r->bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
+        const cg_report refusal = cg_op_refusal_(r->bound ? ex->desc.back : op, r->bound ? NULL : ex->desc.side, ex->n);
         cg_ex_fail_here_(ex, CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
         return;
     }
-    if (r.extra_status != CG_OK) {
-        cg_ex_fail_(ex, r.extra_status, ex->transport.rank, "side has something that this operator does not use");
+    if (r->extra_status != CG_OK) {
+        cg_ex_fail_(ex, r->extra_status, ex->transport.rank, "side has something that this operator does not use");
         return;
     }
-    ex->plan.traits = r.plan.traits;
-    if (!(ex->desc.flags & CG_FEEDS_BACK) && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) ex->plan.warning = r.warning;
-    if (!ex->plan.route) ex->plan.route = cg_auto_route_(ex, &r);
+    ex->plan.traits = r->plan.traits;
+    if (!(ex->desc.flags & CG_FEEDS_BACK) && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) ex->plan.warning = r->warning;
+    if (!ex->plan.route) ex->plan.route = cg_auto_route_(ex, r);
     ex->plan.stripes = cg_route_has_(ex, CG_ROUTE_STRIPES_) ? ex->transport.size : 1;
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
     if (cg_route_has_(ex, CG_ROUTE_LEADS_IN_TURN_) && ex->desc.leader == 0)
         ex->plan.root = cg_star_leader_(&ex->desc.tag, (uint64_t)ex->transport.size);
-    ex->plan.transformed_n = r.plan.transformed_n;
-    ex->plan.left_floats = r.rows * r.r;
-    ex->plan.has_pairs = cg_is_sparse_f32_(op, r.plan.traits) && r.plan.values_per_index == 1;
-    ex->plan.op_len_fixed = cg_has_fixed_len_(op, r.plan.traits) &&
+    ex->plan.transformed_n = r->plan.transformed_n;
+    ex->plan.left_floats = r->rows * r->r;
+    ex->plan.has_pairs = cg_is_sparse_f32_(op, r->plan.traits) && r->plan.values_per_index == 1;
+    ex->plan.op_len_fixed = cg_has_fixed_len_(op, r->plan.traits) &&
         !(cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && (ex->desc.flags & CG_MAY_ABSTAIN));
-    ex->plan.max_selected = op->select.id ? (size_t)r.plan.max_selected : 0;
-    ex->plan.k = (size_t)r.target_k;
+    ex->plan.max_selected = op->select.id ? (size_t)r->plan.max_selected : 0;
+    ex->plan.k = (size_t)r->target_k;
     /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
        desc.op */
-    ex->plan.exact = cg_is_reducible_(ex, &r) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
+    ex->plan.exact = cg_is_reducible_(ex, r) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
     own_back = !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) &&
-        (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, &r));
+        (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, r));
     ex->plan.back = !own_back ? *op : ex->desc.back ? *ex->desc.back : cg_dense();
-    back = r;
-    if (own_back && cg_resolve_(&ex->plan.back, NULL, ex->n, &back) != CG_OK) back = r; /* it has a bound */
+    back = *r;
+    if (own_back && cg_resolve_(&ex->plan.back, NULL, ex->n, &back) != CG_OK) back = *r; /* it has a bound */
     ex->plan.back_traits = back.plan.traits;
-    cg_plan_sizes_(ex, &r, own_back ? &back : NULL);
-    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_dense_f32_(op, r.plan.traits)
+    cg_plan_sizes_(ex, r, own_back ? &back : NULL);
+    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_dense_f32_(op, r->plan.traits)
                                                 : cg_has_fixed_len_(&ex->plan.back, back.plan.traits);
-    if (ex->plan.exact && !(r.plan.traits & CG_IS_F32_))
-        ex->plan.max_level_sum = (uint64_t)r.max_level * (uint64_t)ex->transport.size;
-    why = cg_refused_(ex, &r, &back);
+    if (ex->plan.exact && !(r->plan.traits & CG_IS_F32_))
+        ex->plan.max_level_sum = (uint64_t)r->max_level * (uint64_t)ex->transport.size;
+    why = cg_refused_(ex, r, &back);
     if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, ex->transport.rank, why);
 }
 /* Do messages after the opening depend on what records of other ranks say, so that all must have seen all of them? By

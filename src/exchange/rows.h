@@ -50,6 +50,6 @@ static const cg_route_row_ *cg_route_row_of_(uint32_t route) {
     return &cg_route_rows_[route < CG_ROUTE_COUNT_ ? route : 0];
 }
 static const cg_fold_row_ *cg_fold_row_of_(uint32_t fold) {
-    return &cg_fold_rows_[fold < CG_FOLD_COUNT_ ? fold : CG_FOLD_COUNT_];
+    return &cg_fold_rows_[fold < CG_FOLD_COUNT_ ? fold : (uint32_t)CG_FOLD_COUNT_];
 }
 static int cg_is_known_(uint32_t route, uint32_t fold) { return route < CG_ROUTE_COUNT_ && fold < CG_FOLD_COUNT_; }
