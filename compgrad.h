@@ -8424,12 +8424,24 @@ static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) 
     return cg_index_coder_at_(op->code.id)->bound(universe, k);
 }
 
+/* All fields of all stages equal, values as bits. */
+static int cg_same_stages_(const cg_op *a, const cg_op *b) {
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        const cg_stage *s = cg_op_stage_const_(a, slot), *t = cg_op_stage_const_(b, slot);
+        if (s->id != t->id || s->flags != t->flags || s->arg != t->arg || s->size != t->size ||
+            cg_as_bits_(s->value) != cg_as_bits_(t->value))
+            return 0;
+    }
+    return 1;
+}
 /* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, *plan is that of the packet,
    all counts are what its stages can leave, section sizes are multiples of 4 and fit a size_t together; op.k is
-   restored where it was set.
-   packet_bytes may still differ from len, and value_bytes from what the quantizer writes: cg_decoder_open_ checks.
-   On an error *info and *plan are partly filled. */
-static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_plan_ *plan) {
+   restored where it was set. packet_bytes may still differ from len, and value_bytes from what the quantizer writes:
+   cg_decoder_open_ checks. On an error *info and *plan are partly filled. op: one that has passed cg_op_check_, and
+   known its plan, which a header of the same operator and n need not be checked and planned for again; or NULL. */
+static cg_status cg_header_get_like_(
+    const uint8_t *p, size_t len, const cg_op *op, const cg_plan_ *known, cg_info *info, cg_plan_ *plan) {
+    int is_known;
     cg_status s;
     uint64_t value_bytes, index_bytes, indices, most, sampled_n;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
@@ -8449,7 +8461,9 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
         } else memcpy(stage, q, 12);
     }
     info->op.k = info->op.reserved = 0;
-    s = cg_op_resolve_(&info->op, &plan->traits);
+    is_known = known && !op->k && cg_same_stages_(&info->op, op);
+    if (is_known) plan->traits = known->traits;
+    s = is_known ? CG_OK : cg_op_resolve_(&info->op, &plan->traits);
     if (s != CG_OK) return s == CG_E_ARG ? CG_E_CORRUPT : s;
     info->n = cg_get64_(p + 80);
     info->drawn = cg_get64_(p + 88);
@@ -8465,7 +8479,8 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
     if (!cg_is_finite_(info->threshold) || cg_as_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
     plan->n = info->n;
     plan->sampled_n = info->drawn;
-    cg_plan_resume_(plan, &info->op);
+    if (is_known && known->n == info->n && known->sampled_n == info->drawn) *plan = *known;
+    else cg_plan_resume_(plan, &info->op);
     if (!(plan->traits & CG_KEEPS_LARGEST_) && cg_as_bits_(info->threshold)) return CG_E_CORRUPT;
     /* n, drawn and k must be what the stages can leave; drawn or k may have been fixed by op.k */
     if (plan->traits & CG_IS_PER_RANK_ && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
@@ -8494,6 +8509,9 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
     info->index_bytes = (size_t)index_bytes;
     info->packet_bytes = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
     return CG_OK;
+}
+static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_plan_ *plan) {
+    return cg_header_get_like_(p, len, NULL, NULL, info, plan);
 }
 /* A packet of at most so many bytes is in the cache, and its checksum is made at once, not section by section. */
 enum { CG_SMALL_PACKET_ = 8192 };
@@ -12866,11 +12884,12 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
 /* src/core/decode.h */
 /* decode: opens packets, decodes them into y or a sink, and selects by the indices of another packet
 
-   Offers   cg_decoder_open_, cg_support_open_, cg_decode_to_, cg_decode_, cg_select_given_
+   Offers   cg_decoder_open_, cg_support_open_, cg_packet_decode_, cg_decode_to_, cg_select_given_; packets
+            opened in two steps
    Needs    base, kernels, packet, layout, select/thresholds, indices, decoder, verify, decode_into
    Touches  the caller's y; the list and info of cg_select_given_
-   Other headers may use: cg_decode_, cg_decode_to_, cg_decoder_add_block_, cg_decoder_open_blocks_,
-   cg_packet_check_, cg_support_check_
+   Other headers may use: cg_decode_to_, cg_decoder_add_block_, cg_decoder_by_blocks_, cg_packet_check_,
+   cg_packet_decode_, cg_packet_header_, cg_packet_open_, cg_support_check_
    y is written only after the whole packet has been verified, unless CG_DECODE_DIRECT allows otherwise. */
 
 /* cg_decoder_open_ once the header has been read, into d->info and d->plan, and n compared. */
@@ -12974,41 +12993,48 @@ CG_NOINLINE_ cg_status cg_given_open_(cg_decoder_ *d, cg_decoder_ *support, cons
         ? CG_OK
         : CG_E_MISMATCH;
 }
-/* y = alpha*decoded + beta*y, or with a sink the decoded values to that, and y may be NULL. verified: 1 if these very
-   bytes have passed cg_decoder_open_ and cg_verify_ before. cg_fenv_enter_ has been called. y is as it was unless CG_OK
+/* An opened packet: y = alpha*decoded + beta*y, or with a sink the decoded values to that, and y may be NULL.
+   verified: 1 if these very bytes have passed cg_verify_. cg_fenv_enter_ has been called. y is as it was unless CG_OK
    is returned, or CG_DECODE_DIRECT is set, or a user codec refuses what it accepted before. */
-static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y,
-    cg_sink_ *sink, size_t n, int verified) {
-    cg_decoder_ d, support;
-    cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
-        ? cg_decoder_open_(&d, extra, packet, len, sink ? &d.empty_y : y, n, 1)
-        : CG_E_ARG;
-    if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(&d, &support, extra, n);
-    if (s == CG_OK) {
-        const int selected = d.info.op.select.id != 0,
-                  dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
-        const int direct = dense && !selected && !d.lay.value_code && !d.lay.codec && !(d.plan.traits & CG_IS_MATRIX_) &&
-            extra && (extra->flags & CG_DECODE_DIRECT);
-        d.alpha = alpha;
-        d.beta = beta;
-        d.sink = sink;
-        d.non_temporal = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
-        if (!direct && !verified) s = cg_verify_(&d);
-        if (s != CG_OK) {
-        } else if (d.plan.traits & CG_IS_MATRIX_) cg_matrix_decode_(&d);
-        else if (dense && !selected) s = cg_decode_dense_(&d, direct && !verified);
-        else s = d.lay.value_code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
+static cg_status cg_packet_decode_(
+    cg_decoder_ *d, const cg_extra *extra, float alpha, float beta, float *y, cg_sink_ *sink, int verified) {
+    const size_t n = (size_t)d->info.n;
+    const int selected = d->info.op.select.id != 0,
+              dense = !d->info.op.sample.id && (!selected || d->info.op.transform.id);
+    const int direct = dense && !selected && !d->lay.value_code && !d->lay.codec && !(d->plan.traits & CG_IS_MATRIX_) &&
+        extra && (extra->flags & CG_DECODE_DIRECT);
+    cg_decoder_ support;
+    cg_status s = CG_OK;
+    if (d->plan.traits & CG_NEEDS_SUPPORT_) {
+        s = cg_given_open_(d, &support, extra, n);
+        if (s != CG_OK) return s;
     }
+    d->y = y ? y : &d->empty_y;
+    d->alpha = alpha;
+    d->beta = beta;
+    d->sink = sink;
+    d->non_temporal = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
+    if (!direct && !verified) s = cg_verify_(d);
+    if (s != CG_OK) {
+    } else if (d->plan.traits & CG_IS_MATRIX_) cg_matrix_decode_(d);
+    else if (dense && !selected) s = cg_decode_dense_(d, direct && !verified);
+    else s = d->lay.value_code ? cg_decode_sparse_coded_(d, dense) : cg_decode_sparse_(d, dense, NULL);
+    d->support = NULL; /* it ends here */
     return s;
 }
-static cg_status cg_decode_(
-    const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
-    return cg_decode_to_(extra, packet, len, alpha, beta, y, NULL, n, verified);
+/* The same of a packet that has not been opened; verified: these bytes have passed cg_decoder_open_, too. */
+static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y,
+    cg_sink_ *sink, size_t n, int verified) {
+    cg_decoder_ d;
+    const cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
+        ? cg_decoder_open_(&d, extra, packet, len, sink ? &d.empty_y : y, n, 1)
+        : CG_E_ARG;
+    return s == CG_OK ? cg_packet_decode_(&d, extra, alpha, beta, y, sink, verified) : s;
 }
 CG_API_ cg_status cg_decode(
     const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = cg_decode_(extra, packet, len, alpha, beta, y, n, 0);
+    cg_status s = cg_decode_to_(extra, packet, len, alpha, beta, y, NULL, n, 0);
     cg_fenv_leave_(env);
     return s;
 }
@@ -13067,19 +13093,36 @@ CG_OFFERED_ cg_status cg_packet_check_(const cg_extra *side, const void *packet,
     if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(&d, &support, side, n);
     return s == CG_OK ? cg_verify_(&d) : s;
 }
-/* y = alpha D(packet) + beta y, to be decoded by blocks of CG_BLOCK_ values with cg_decoder_add_block_. The packet must
-   have been through cg_packet_check_. 0: it cannot be decoded by blocks (a selection, a sample, a code, a matrix) or is
-   not valid; d then only says what was asked for (packet, info.packet_bytes, alpha, beta). */
-CG_OFFERED_ int cg_decoder_open_blocks_(cg_decoder_ *d, const cg_extra *side, const uint8_t *packet, size_t len,
-    float alpha, float beta, float *y, size_t n) {
-    const int by_blocks = cg_decoder_open_(d, side, packet, len, y, n, 1) == CG_OK && !d->info.op.select.id &&
-        !d->info.op.sample.id && !d->lay.value_code && !d->lay.codec && !(d->plan.traits & CG_IS_MATRIX_);
-    d->packet = packet;
-    d->info.packet_bytes = len;
+/* In two steps, for callers who look at the header in between. First: the header of len bytes, to d->info and d->plan.
+   op and known: as in cg_header_get_like_. */
+CG_OFFERED_ cg_status cg_packet_header_(
+    cg_decoder_ *d, const void *packet, size_t len, const cg_op *op, const cg_plan_ *known) {
+    return packet ? cg_header_get_like_((const uint8_t *)packet, len, op, known, &d->info, &d->plan) : CG_E_ARG;
+}
+/* Then, with the same packet: all that cg_decode would find wrong with it if verify is 1, otherwise only with its
+   sections, for one that has been verified before. After CG_OK the packet is open, as long as it stays where it is. */
+CG_OFFERED_ cg_status cg_packet_open_(
+    cg_decoder_ *d, const cg_extra *side, const void *packet, size_t len, int verify) {
+    cg_decoder_ support;
+    cg_status s = cg_extra_check_(NULL, side);
+    if (s == CG_OK) s = cg_decoder_open_rest_(d, side, packet, len, NULL, 1);
+    if (s != CG_OK || !verify) return s;
+    if (d->plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(d, &support, side, (size_t)d->info.n);
+    if (s == CG_OK) s = cg_verify_(d);
+    d->support = NULL; /* it ends here */
+    return s;
+}
+/* y = alpha D + beta y of an opened packet, by blocks of CG_BLOCK_ values with cg_decoder_add_block_, unless that
+   cannot be (a selection, a sample, a code, a matrix): then 0 is returned, and d->alpha and d->beta are set
+   nevertheless. */
+CG_OFFERED_ int cg_decoder_by_blocks_(cg_decoder_ *d, float alpha, float beta, float *y) {
+    d->y = y ? y : &d->empty_y;
+    d->sink = NULL;
     d->alpha = alpha;
     d->beta = beta;
     d->non_temporal = 0;
-    return by_blocks;
+    return !d->info.op.select.id && !d->info.op.sample.id && !d->lay.value_code && !d->lay.codec &&
+        !(d->plan.traits & CG_IS_MATRIX_);
 }
 CG_OFFERED_ void cg_decoder_add_block_(const cg_decoder_ *d, size_t block) {
     cg_checksum_ sum;
@@ -13518,23 +13561,23 @@ CG_OFFERED_ cg_status cg_same_grid_(const void *a, size_t a_len, const void *b, 
    Offers   a list of pairs in the caller's memory, the packet made of it, and a reader of packets
    Needs    select (cg_list_), indices, packet, decode
    Touches  nothing but its arguments
-   Other headers may use: cg_list_append_, cg_list_bytes_, cg_list_init_, cg_list_kth_, cg_sparse_packet_bound_,
+   Other headers may use: cg_list_append_, cg_list_in_mem_, cg_list_kth_, cg_sparse_packet_bound_,
    cg_sparse_packet_put_, cg_sparse_reader_, cg_sparse_reader_fill_, cg_sparse_reader_open_
    Core has no use for these itself: its selections fill lists by the vector, and its decoders read by the chunk. */
 
-/* Bytes of a list of `capacity` pairs with indices below n; saturates. */
-CG_OFFERED_ uint64_t cg_list_bytes_(uint64_t n, uint64_t capacity) {
-    return cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(capacity, CG_SLACK_)), 8 * ((n >> 32) + 2));
-}
-/* An empty list in mem: cg_list_bytes_(n, capacity) bytes, aligned to 8, or as many for a larger n. */
-CG_OFFERED_ void cg_list_init_(cg_list_ *list, void *mem, size_t n, size_t capacity) {
+/* Returns the bytes of a list of `capacity` pairs with indices below n, which saturate. mem: an empty list in so many
+   bytes (or as many as for a larger n), aligned to 8; NULL: only counts. */
+CG_OFFERED_ uint64_t cg_list_in_mem_(cg_list_ *list, void *mem, uint64_t n, uint64_t capacity) {
+    const uint64_t bytes = cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(capacity, CG_SLACK_)), 8 * ((n >> 32) + 2));
+    if (!mem) return bytes;
     memset(list, 0, sizeof *list);
-    list->capacity = capacity;
-    list->segment_count = n ? (((uint64_t)n - 1) >> 32) + 1 : 1;
+    list->capacity = (size_t)capacity;
+    list->segment_count = n ? ((n - 1) >> 32) + 1 : 1;
     list->segment_start = (uint64_t *)mem;
     memset(list->segment_start, 0, 8 * (size_t)(list->segment_count + 1));
     list->index_low = (uint32_t *)(void *)(list->segment_start + list->segment_count + 1);
-    list->value = (float *)(void *)(list->index_low + capacity + CG_SLACK_);
+    list->value = (float *)(void *)(list->index_low + (size_t)capacity + CG_SLACK_);
+    return bytes;
 }
 /* Indices must ascend; the caller sees to the capacity. */
 CG_OFFERED_ void cg_list_append_(cg_list_ *list, uint64_t index, float value) {
@@ -13575,19 +13618,12 @@ typedef struct cg_sparse_reader_ {
     uint64_t window[CG_SPARSE_BATCH_]; /* the next indices, one for every value */
 } cg_sparse_reader_;
 
-/* The packet must have been through cg_packet_check_ and stays where it is; info is its header, info->k the pairs. */
-CG_OFFERED_ cg_status cg_sparse_reader_open_(
-    cg_sparse_reader_ *r, const cg_extra *side, const void *packet, size_t len, size_t n, cg_info *info) {
-    cg_decoder_ d;
-    float no_output = 0.0f;
-    const cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 0);
-    if (s != CG_OK) return s;
-    *info = d.info;
-    r->indices = cg_index_open_(info, &d.plan, d.index);
-    r->values = d.codes;
-    r->unread = (size_t)info->k;
+/* At the first pair of an opened packet that has been verified; d->info.k is the number of pairs. */
+CG_OFFERED_ void cg_sparse_reader_open_(cg_sparse_reader_ *r, const cg_decoder_ *d) {
+    r->indices = cg_index_open_(&d->info, &d->plan, d->index);
+    r->values = d->codes;
+    r->unread = (size_t)d->info.k;
     r->window_next = r->window_n = 0;
-    return CG_OK;
 }
 /* The next indices into the window; returns how many, 0 at the end. */
 CG_OFFERED_ size_t cg_sparse_reader_fill_(cg_sparse_reader_ *r) {

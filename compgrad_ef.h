@@ -1669,11 +1669,12 @@ static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, flo
     }
     return cg_ef_received_hash_(NULL, first, many, received);
 }
-/* Commits the step with used[0, len) as its contribution. mean: what kinds that keep what they received need, n floats,
-   and for some becomes the result; other kinds do not look at it. verified: the packets have been. On an error from the
-   mean or from verification nothing has changed, and the step is still open. */
+/* Commits the step with used[0, len) as its contribution. opened: that packet, if it is one and open, or NULL. mean:
+   what kinds that keep what they received need, n floats, and for some becomes the result; other kinds do not look at
+   it. verified: the packets have been. On an error from the mean or from verification nothing has changed, and the
+   step is still open. */
 static cg_status cg_ef_commit_now_(
-    cg_ef *ef, const cg_extra *side, const void *used, size_t len, float *mean, int verified) {
+    cg_ef *ef, const cg_extra *side, const void *used, size_t len, cg_decoder_ *opened, float *mean, int verified) {
     const cg_ef_desc *d = &ef->desc;
     cg_ef_step_ st;
     cg_ef_commit_ctx_ c;
@@ -1702,7 +1703,9 @@ static cg_status cg_ef_commit_now_(
         sink.take_sparse = cg_ef_energy_sparse_;
         sink.user = &st;
     }
-    s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, &sink);
+    c.packet_start = 0;
+    s = opened ? cg_packet_decode_(opened, side, 1.0f, 1.0f, NULL, &sink, 1)
+               : cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, &sink);
     if (s == CG_OK && cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_)) {
         cg_ef_apply_mean_ctx_ r;
         r.ef = ef;
@@ -1744,7 +1747,7 @@ CG_API_ cg_status cg_ef_commit_with(cg_ef *ef, const cg_extra *side, const void 
     if (!ef) return CG_E_ARG;
     if (!ef->pending) return cg_ef_not_pending_(ef);
     env = cg_fenv_enter_();
-    s = cg_ef_commit_now_(ef, side, used, used_len, mean, 0);
+    s = cg_ef_commit_now_(ef, side, used, used_len, NULL, mean, 0);
     if (s == CG_OK) cg_ef_done_(ef);
     else cg_ef_commit_why_(ef, s, used, mean);
     cg_fenv_leave_(env);
@@ -1776,9 +1779,9 @@ CG_API_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len) {
    runs, finish commits or rolls back. A rank that refuses still takes part in the exchange, with its status, so that
    the others hear of it. */
 
-/* The caller's description as changed for this step: operator (op), warm and carry are ef's, common has its mark, into is
-   left to cg_ef_exchange_begin_, and the route is one that takes the operator. Kinds that keep what all ranks received
-   are confirmed: otherwise a message that is damaged on one rank would let their states differ. */
+/* The caller's description as changed for this step: operator (op), warm and carry are ef's, common has its mark, into
+   is left to cg_ef_exchange_begin_, and the route is one that takes the operator. Kinds that keep what all ranks
+   received are confirmed: otherwise a message that is damaged on one rank would let their states differ. */
 static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc *desc, const cg_op *op) {
     const cg_op dense = cg_dense();
     cg_exchange_desc step_desc = *desc;
@@ -1927,12 +1930,12 @@ static cg_status cg_ef_exchange_begin_(cg_ef *ef, const cg_exchange_desc *desc, 
         cg_ef_pass_(cg_ef_residual_accumulate_, &ctx->step, cg_ef_pass_vector_(ef), n);
     return s;
 }
-/* Commits if the exchange succeeded, and rolls back otherwise. grad holds the mean, for the kinds that need it, and
-   becomes the result. */
+/* Commits if the exchange succeeded, and rolls back otherwise. opened: as in cg_ef_commit_now_. grad holds the mean,
+   for the kinds that need it, and becomes the result. */
 static cg_status cg_ef_exchange_finish_(
-    cg_ef *ef, const cg_ef_exchange_ctx_ *ctx, cg_status s, cg_report *report, float *grad) {
+    cg_ef *ef, const cg_ef_exchange_ctx_ *ctx, cg_status s, cg_report *report, cg_decoder_ *opened, float *grad) {
     if (s == CG_OK) {
-        s = cg_ef_commit_now_(ef, &ctx->step.side, report->used, report->used_len, grad, 1);
+        s = cg_ef_commit_now_(ef, &ctx->step.side, report->used, report->used_len, opened, grad, 1);
         if (s == CG_OK) {
             if (!ctx->desc.model) cg_model_step_(&ctx->caller_desc, grad, ef->desc.n);
             return CG_OK;
@@ -1987,7 +1990,7 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     if (s == CG_OK) cg_carry_first_(x->plan.route, transport, n, &ef->carry_first);
     if (s == CG_OK && r.fill.started && x->plan.stripes == 1 && cg_is_compressed_first_(x))
         cg_ef_update_hint_(ef, &r.step, &r.fill, cg_packet_threshold_(x->own.packets));
-    return cg_ef_exchange_finish_(ef, &r, s, report, grad);
+    return cg_ef_exchange_finish_(ef, &r, s, report, s == CG_OK ? cg_used_decoder_(x) : NULL, grad);
 }
 CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
     void *mem, size_t bytes, cg_report *report) {
@@ -2098,7 +2101,7 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
         layers[i].desc = ctxs[i].caller_desc;
         if (failed == CG_OK && efs[i]->stats.kept)
             layers[i].status = cg_ef_exchange_finish_(
-                efs[i], &ctxs[i], layers[i].status, &layers[i].report, ctxs[i].grad);
+                efs[i], &ctxs[i], layers[i].status, &layers[i].report, NULL, ctxs[i].grad);
         if (failed == CG_OK) cg_ef_keep_report_(efs[i], &layers[i].report);
         if (layers[i].status == CG_OK || s != CG_OK) continue;
         s = layers[i].status;

@@ -505,7 +505,8 @@ struct cg_exchange_state {
     struct {
         const void **packet;              /* [mem] N */
         size_t *len;                      /* [mem] N */
-        struct cg_decoder_ *decoder;      /* [mem] N; by cg_accum_packet_ */
+        struct cg_decoder_ *decoder;      /* [mem] N; by cg_accum_packet_, or the route */
+        int opened;                       /* decoder has packet, opened: allgather */
         struct cg_sparse_reader_ *reader; /* [mem] N: allgather of sparse f32 packets, otherwise NULL */
     } inputs;
 
@@ -1174,7 +1175,7 @@ static size_t cg_carry_floats_(const cg_ex_ *ex) {
     return ex->plan.root == ex->transport.rank || ex->desc.leader == CG_LEADER_BY_SCORE ? ex->n : 0;
 }
 /* Where in the vector desc.carry begins: *first, which stays as it is where carry is of the whole vector. */
-static void cg_carry_first_(uint32_t route, const cg_transport *t, size_t n, size_t *first) {
+CG_OFFERED_ void cg_carry_first_(uint32_t route, const cg_transport *t, size_t n, size_t *first) {
     const uint32_t traits = cg_route_row_of_(route)->traits;
     if (traits & CG_ROUTE_STRIPES_ && traits & CG_ROUTE_HAS_OWNER_)
         *first = cg_stripe_offset_(n, (size_t)t->size, (size_t)t->rank);
@@ -1377,7 +1378,7 @@ static uint64_t cg_sum_scratch_(const cg_op *op, size_t n, uint64_t count) {
     if (cg_resolve_(op, NULL, n, &r) != CG_OK) return CG_TOO_LARGE_;
     max_selected = cg_mul_sat_(count, r.plan.max_selected);
     if (max_selected > r.plan.transformed_n) max_selected = r.plan.transformed_n;
-    return cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(r.plan.transformed_n, max_selected)), 64);
+    return cg_add_sat_(cg_mul_sat_(2, cg_list_in_mem_(NULL, NULL, r.plan.transformed_n, max_selected)), 64);
 }
 /* Hops from the furthest rank to the root of a binomial tree. */
 static uint64_t cg_tree_depth_(const cg_ex_ *ex) {
@@ -1735,11 +1736,34 @@ static cg_extra cg_decode_extra_(const cg_ex_ *ex) {
     side.codec_count = ex->desc.side->codec_count;
     return side;
 }
-/* y = alpha D(packet) + beta y. The packet must be this rank's own or have been through cg_accept_. */
+/* Reads a header, without another check and plan if the packet is of desc.op for the whole vector. */
+static cg_status cg_ex_header_(const cg_ex_ *ex, cg_decoder_ *d, const void *packet, size_t len) {
+    return cg_packet_header_(d, packet, len, &ex->desc.op, ex->resolved ? &ex->resolved->plan : NULL);
+}
+/* Opens a packet of n values, which must be this rank's own or have been through cg_accept_. */
+static cg_status cg_ex_open_(
+    const cg_ex_ *ex, cg_decoder_ *d, const cg_extra *side, const void *packet, size_t len, size_t n) {
+    const cg_status s = cg_ex_header_(ex, d, packet, len);
+    if (s != CG_OK) return s;
+    return d->info.n == n ? cg_packet_open_(d, side, packet, len, 0) : CG_E_MISMATCH;
+}
+/* y = alpha D(packet) + beta y of such a packet. */
 static cg_status cg_ex_decode_(
     const cg_ex_ *ex, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     const cg_extra side = cg_decode_extra_(ex);
-    return cg_decode_(&side, packet, len, alpha, beta, y, n, 1);
+    cg_decoder_ d;
+    const cg_status s = cg_ex_open_(ex, &d, &side, packet, len, n);
+    return s == CG_OK ? cg_packet_decode_(&d, &side, alpha, beta, y, NULL, 1) : s;
+}
+/* A reader of the pairs of such a packet; *info becomes its header. */
+static cg_status cg_reader_open_(const cg_ex_ *ex, cg_sparse_reader_ *r, const cg_extra *side, const void *packet,
+    size_t len, size_t n, cg_info *info) {
+    cg_decoder_ d;
+    const cg_status s = cg_ex_open_(ex, &d, side, packet, len, n);
+    if (s != CG_OK) return s;
+    cg_sparse_reader_open_(r, &d);
+    *info = d.info;
+    return CG_OK;
 }
 static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
     return cg_stage_bits_(a) == cg_stage_bits_(b) && cg_as_bits_(a->value) == cg_as_bits_(b->value);
@@ -1777,14 +1801,14 @@ static int cg_is_empty_packet_(const cg_ex_ *ex, const cg_info *info) {
     const cg_op nothing = cg_empty_op_();
     return cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && info->k == 0 && cg_same_op_(&info->op, &nothing);
 }
-/* Fails ex, and blames sent_by, unless p is an intact packet of n values with this tag. stripe: whose agreed scales
-   it must have, or -1; op: its operator, or NULL for any; made_by: the rank in its tag, < 0 for any. A failure packet
-   fails ex with the status and rank that it names. */
-static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_tag tag, int stripe, const cg_op *op,
-    int made_by, int sent_by) {
+/* Fails ex, and blames sent_by, unless cg_ex_header_ has returned s = CG_OK for d and p, and p is an intact packet of
+   n values with this tag. stripe: whose agreed scales it must have, or -1; op: its operator, or NULL for any; made_by:
+   the rank in its tag, < 0 for any. A failure packet fails ex with the status and rank that it names. Otherwise the
+   packet is open afterwards. */
+static void cg_accept_opened_(cg_ex_ *ex, cg_decoder_ *d, cg_status s, const uint8_t *p, size_t len, size_t n,
+    cg_tag tag, int stripe, const cg_op *op, int made_by, int sent_by) {
     const cg_extra side = cg_decode_extra_(ex);
-    cg_info info;
-    cg_status s;
+    const cg_info *info = &d->info;
     if (ex->status != CG_OK) return;
     if (len >= 12 && cg_get32_(p) == CG_FAILURE_MAGIC_) {
         const uint32_t who = cg_get32_(p + 8);
@@ -1792,19 +1816,24 @@ static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_ta
             cg_status_str((cg_status)cg_get32_(p + 4)));
         return;
     }
-    s = cg_inspect(p, len, &info);
     if (s == CG_OK &&
-        (info.n != n || info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.tensor != tag.tensor ||
-            (made_by >= 0 && info.tag.rank != (uint32_t)made_by) ||
-            (op && !cg_is_of_op_(ex, &info, op) && !cg_is_empty_packet_(ex, &info))))
+        (info->n != n || info->tag.seed != tag.seed || info->tag.step != tag.step || info->tag.tensor != tag.tensor ||
+            (made_by >= 0 && info->tag.rank != (uint32_t)made_by) ||
+            (op && !cg_is_of_op_(ex, info, op) && !cg_is_empty_packet_(ex, info))))
         s = CG_E_MISMATCH;
-    if (s == CG_OK) s = cg_packet_check_(&side, p, len, n);
+    if (s == CG_OK) s = cg_packet_open_(d, &side, p, len, 1);
     if (s == CG_OK && stripe >= 0 && (ex->desc.flags & CG_AGREE_SCALES)) s = cg_same_scales_(ex, p, len, stripe);
     if (s == CG_OK) return;
     cg_ex_fail_(ex, s, sent_by,
         s == CG_E_MISMATCH
             ? "its packet is of another vector: n, seed, step, tensor, rank, operator or agreed scales differ"
             : cg_status_str(s));
+}
+static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_tag tag, int stripe, const cg_op *op,
+    int made_by, int sent_by) {
+    cg_decoder_ d;
+    if (ex->status != CG_OK) return;
+    cg_accept_opened_(ex, &d, cg_ex_header_(ex, &d, p, len), p, len, n, tag, stripe, op, made_by, sent_by);
 }
 /* If this rank has failed: a failure packet of len bytes at p. Packets of less than 12 bytes stay as they are. */
 static void cg_failure_put_(const cg_ex_ *ex, uint8_t *p, size_t len) {
@@ -2086,7 +2115,7 @@ static void cg_inputs_from_gather_(cg_ex_ *ex) {
 /* src/exchange/lists.h */
 /* lists: sparse packets read and written pair by pair, and cut by magnitude
 
-   Offers   cg_sparse_next_, cg_list_in_mem_, cg_threshold_split_, cg_reduce_two_, cg_contribution_less_dropped_;
+   Offers   cg_sparse_next_, cg_ex_list_, cg_threshold_split_, cg_reduce_two_, cg_contribution_less_dropped_;
             cg_plan_lists_, cg_plan_cuts_, cg_accepts_pairs_, cg_accepts_largest_
    Needs    memory, core's sparse and reduce
    Touches  ex->mem.lists, ex->mem.scratch; cg_contribution_less_dropped_ also ex->contrib and report.used
@@ -2101,7 +2130,7 @@ static void cg_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t fan_in, uint64
     uint64_t room = cg_sparse_packet_bound_(n, max_selected);
     cg_max_update_(&room, ex->plan.packet_room);
     ex->mem.list_cap = (size_t)(max_sum_n > n ? n : max_sum_n);
-    ex->mem.lists = cg_arena_take_(arena, cg_mul_sat_(2, cg_list_bytes_(n, ex->mem.list_cap)));
+    ex->mem.lists = cg_arena_take_(arena, cg_mul_sat_(2, cg_list_in_mem_(NULL, NULL, n, ex->mem.list_cap)));
     ex->contrib.packets = cg_arena_take_(arena, contrib_bytes);
     ex->contrib.cap = (size_t)contrib_bytes;
     ex->reduced.cap = (size_t)cg_add_sat_(room, 1024);
@@ -2119,8 +2148,9 @@ static void cg_plan_cuts_(
         ex->partial.buf[i] = cg_arena_take_(arena, i < buffers ? sum_bytes : 0);
         ex->dropped.buf[i] = cg_arena_take_(arena, i < buffers ? ex->dropped.cap : 0);
     }
-    cg_max_update_(
-        scratch, cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(n, cg_add_sat_(max_dropped, ex->plan.max_selected))), 64));
+    cg_max_update_(scratch,
+        cg_add_sat_(
+            cg_mul_sat_(2, cg_list_in_mem_(NULL, NULL, n, cg_add_sat_(max_dropped, ex->plan.max_selected))), 64));
 }
 /* Pairs of a selection that leaves about as many as it was asked for; the k largest of the whole vector. */
 static int cg_accepts_pairs_(const cg_ex_ *ex) {
@@ -2131,9 +2161,9 @@ static int cg_accepts_largest_(const cg_ex_ *ex) {
 }
 
 /* List 0 or 1 of mem.lists, emptied, for up to mem.list_cap pairs with indices below n <= ex->n. */
-static void cg_list_in_mem_(const cg_ex_ *ex, int which, size_t n, cg_list_ *list) {
-    const size_t bytes = (size_t)cg_list_bytes_(ex->n, ex->mem.list_cap);
-    cg_list_init_(list, ex->mem.lists + (size_t)which * bytes, n, ex->mem.list_cap);
+static void cg_ex_list_(const cg_ex_ *ex, int which, size_t n, cg_list_ *list) {
+    const size_t bytes = (size_t)cg_list_in_mem_(NULL, NULL, ex->n, ex->mem.list_cap);
+    cg_list_in_mem_(list, ex->mem.lists + (size_t)which * bytes, n, ex->mem.list_cap);
 }
 /* The next index, or pair, of a packet; 0 at its end. The two are not to be mixed for one reader. */
 static int cg_sparse_next_index_(cg_sparse_reader_ *r, uint64_t *index) {
@@ -2159,11 +2189,11 @@ CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, si
     cg_info info;
     uint64_t index;
     float value;
-    cg_status s = cg_sparse_reader_open_(&r, NULL, packet, len, n, &info);
+    cg_status s = cg_reader_open_(ex, &r, NULL, packet, len, n, &info);
     if (s != CG_OK) return s;
     if (info.k > ex->mem.list_cap) return CG_E_CORRUPT;
-    cg_list_in_mem_(ex, 0, n, &keep);
-    cg_list_in_mem_(ex, 1, ex->n, &drop);
+    cg_ex_list_(ex, 0, n, &keep);
+    cg_ex_list_(ex, 1, ex->n, &drop);
     while (cg_sparse_next_(&r, &index, &value)) {
         const uint32_t magnitude_bits = cg_as_bits_(value) & CG_ABS_MASK_;
         const int equal = magnitude_bits == threshold_bits && ties;
@@ -2212,6 +2242,7 @@ typedef struct cg_accum_ {
     const float *grad, *carry; /* n floats each, or NULL */
     float grad_weight, carry_weight;
     int not_by_blocks; /* some packet cannot be decoded by blocks */
+    cg_status status;  /* of opening the packets */
 } cg_accum_;
 
 /* No terms yet; grad and carry are set by the caller, grad before the first packet. */
@@ -2225,8 +2256,9 @@ static void cg_accum_open_(cg_accum_ *b, cg_ex_ *ex, float *sum, size_t n) {
 static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, float alpha) {
     const cg_extra side = cg_decode_extra_(b->ex);
     cg_decoder_ *d = &b->ex->inputs.decoder[b->packet_count];
-    if (!cg_decoder_open_blocks_(d, &side, packet, len, alpha, b->packet_count || b->grad ? 1.0f : 0.0f, b->sum, b->n))
-        b->not_by_blocks = 1;
+    if (!b->ex->inputs.opened && b->status == CG_OK) b->status = cg_ex_open_(b->ex, d, &side, packet, len, b->n);
+    if (b->status != CG_OK) return;
+    if (!cg_decoder_by_blocks_(d, alpha, b->packet_count || b->grad ? 1.0f : 0.0f, b->sum)) b->not_by_blocks = 1;
     b->packet_count++;
 }
 /* ex->inputs of all ranks, each with its weight in the result. */
@@ -2258,18 +2290,20 @@ static cg_producer_ cg_accum_producer_(const cg_accum_ *b) {
 }
 /* The whole sum, term by term. */
 static cg_status cg_accum_whole_(const cg_accum_ *b) {
+    const cg_extra side = cg_decode_extra_(b->ex);
     cg_status s = CG_OK;
     cg_accum_dense_term_(b, 0, b->n, b->grad, b->grad_weight, 0.0f);
     if (b->grad) cg_accum_dense_term_(b, 0, b->n, b->carry, b->carry_weight, 1.0f);
     for (size_t i = 0; i < b->packet_count && s == CG_OK; i++) {
-        const cg_decoder_ *d = &b->ex->inputs.decoder[i];
-        s = cg_ex_decode_(b->ex, d->packet, d->info.packet_bytes, d->alpha, d->beta, b->sum, b->n);
+        cg_decoder_ *d = &b->ex->inputs.decoder[i];
+        s = cg_packet_decode_(d, &side, d->alpha, d->beta, b->sum, NULL, 1);
     }
     if (!b->grad) cg_accum_dense_term_(b, 0, b->n, b->carry, b->carry_weight, 1.0f);
     return s;
 }
 static cg_status cg_accum_all_(const cg_accum_ *b) {
     cg_producer_ producer = cg_accum_producer_(b);
+    if (b->status != CG_OK) return b->status;
     if (b->not_by_blocks) return cg_accum_whole_(b);
     cg_producer_run_(&producer, b->sum);
     return CG_OK;
@@ -2279,7 +2313,7 @@ static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const c
     uint8_t *out, size_t cap, size_t *len) {
     const cg_ex_ *ex = b->ex;
     cg_producer_ producer = cg_accum_producer_(b);
-    cg_status s = b->not_by_blocks ? cg_accum_whole_(b) : CG_OK;
+    cg_status s = b->status == CG_OK && b->not_by_blocks ? cg_accum_whole_(b) : b->status;
     return s == CG_OK ? cg_compress_checked_(op, NULL, tag, side, b->sum, b->not_by_blocks ? NULL : &producer, b->n,
                             out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes)
                       : s;
@@ -2312,9 +2346,9 @@ CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32
     memset(counts, 0, 4 * k);
     for (size_t q = 0; q < cg_ranks_(ex); q++) {
         uint64_t sum_index, index = 0;
-        cg_status s = cg_sparse_reader_open_(&sum, NULL, ex->reduced.packet, ex->reduced.len, ex->n, &info);
+        cg_status s = cg_reader_open_(ex, &sum, NULL, ex->reduced.packet, ex->reduced.len, ex->n, &info);
         int more;
-        if (s == CG_OK) s = cg_sparse_reader_open_(&one, &side, ex->inputs.packet[q], ex->inputs.len[q], ex->n, &info);
+        if (s == CG_OK) s = cg_reader_open_(ex, &one, &side, ex->inputs.packet[q], ex->inputs.len[q], ex->n, &info);
         if (s != CG_OK) return s;
         more = cg_sparse_next_index_(&one, &index);
         for (size_t i = 0; more && i < k && cg_sparse_next_index_(&sum, &sum_index); i++)
@@ -2368,7 +2402,8 @@ static cg_status cg_readers_open_(cg_ex_ *ex, size_t n) {
     cg_status s = CG_OK;
     for (size_t q = 0; q < cg_ranks_(ex) && s == CG_OK; q++) {
         cg_info info;
-        s = cg_sparse_reader_open_(&ex->inputs.reader[q], NULL, ex->inputs.packet[q], ex->inputs.len[q], n, &info);
+        if (ex->inputs.opened) cg_sparse_reader_open_(&ex->inputs.reader[q], &ex->inputs.decoder[q]);
+        else s = cg_reader_open_(ex, &ex->inputs.reader[q], NULL, ex->inputs.packet[q], ex->inputs.len[q], n, &info);
     }
     return s;
 }
@@ -2459,19 +2494,24 @@ static void cg_plan_allgather_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
 }
 static cg_status cg_route_allgather_(cg_ex_ *ex) {
     cg_status s;
-    cg_info info;
     CG_CO_BEGIN_(ex)
     cg_own_failure_put_(ex);
     CG_CO_AWAIT_(ex, 1, cg_allgather_begin_(ex, ex->own.packets, ex->mem.sizes, ex->mem.inbox));
     cg_inputs_from_gather_(ex);
     for (int q = 0; q < ex->transport.size; q++) {
         const uint8_t *packet = (const uint8_t *)ex->inputs.packet[q];
+        const cg_extra side = cg_decode_extra_(ex);
+        cg_decoder_ *d = &ex->inputs.decoder[q];
+        s = cg_ex_header_(ex, d, packet, ex->inputs.len[q]);
         /* a packet of nothing may be padded */
-        if (cg_inspect(packet, ex->inputs.len[q], &info) == CG_OK && cg_is_empty_packet_(ex, &info))
-            ex->inputs.len[q] = info.packet_bytes;
+        if (s == CG_OK && cg_is_empty_packet_(ex, &d->info)) ex->inputs.len[q] = d->info.packet_bytes;
         if (q != ex->transport.rank)
-            cg_accept_(ex, packet, ex->inputs.len[q], ex->n, cg_stripe_tag_(ex, 0, 0), 0, &ex->desc.op, q, q);
+            cg_accept_opened_(
+                ex, d, s, packet, ex->inputs.len[q], ex->n, cg_stripe_tag_(ex, 0, 0), 0, &ex->desc.op, q, q);
+        else if (s == CG_OK) s = cg_packet_open_(d, &side, packet, ex->inputs.len[q], 0);
+        if (s != CG_OK && q == ex->transport.rank) cg_ex_fail_(ex, s, q, cg_status_str(s));
     }
+    ex->inputs.opened = ex->status == CG_OK;
     if (ex->status != CG_OK || !cg_folds_to_packet_(ex)) return CG_OK;
     s = cg_fold_row_of_(ex->desc.fold)->reduce(ex);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
@@ -2923,7 +2963,7 @@ CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
     cg_status s = cg_reduce_two_(
         ex, ex->partial.packet, ex->partial.len, ex->mem.inbox, ex->hop.in_len, ex->partial.buf[0], sum_cap, &len);
     if (s == CG_OK) s = cg_sum_check_saturated_(ex->partial.buf[0], len);
-    if (s == CG_OK) s = cg_sparse_reader_open_(&r, NULL, ex->partial.buf[0], len, ex->n, &info);
+    if (s == CG_OK) s = cg_reader_open_(ex, &r, NULL, ex->partial.buf[0], len, ex->n, &info);
     if (s != CG_OK) return s;
     k = (size_t)info.k;
     if (k > ex->mem.list_cap) return CG_E_CORRUPT;
@@ -2933,7 +2973,7 @@ CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
         ex->partial.len = len;
         return CG_OK;
     }
-    cg_list_in_mem_(ex, 0, ex->n, &values);
+    cg_ex_list_(ex, 0, ex->n, &values);
     while (cg_sparse_next_(&r, &index, &value)) cg_list_append_(&values, index, value);
     threshold_bits = cg_list_kth_(&values, &kth);
     s = cg_threshold_split_(ex, ex->partial.buf[0], len, ex->n, threshold_bits, kth, cg_stripe_tag_(ex, 0, 0),
@@ -3007,7 +3047,7 @@ CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
     cg_info info;
     uint64_t index;
     size_t region = 1, i = 0;
-    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->own.packets, (size_t)ex->own.offset[1], ex->n, &info);
+    cg_status s = cg_reader_open_(ex, &r, NULL, ex->own.packets, (size_t)ex->own.offset[1], ex->n, &info);
     if (s != CG_OK) return s;
     for (; region < size && cg_sparse_next_index_(&r, &index); i++)
         while (region < size && i * size >= region * (size_t)info.k) cg_put64_(out + 8 * region++, index);
@@ -3051,14 +3091,14 @@ CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
     uint64_t index = 0, at = 0;
     float value = 0.0f;
     int more;
-    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->own.packets, cg_own_packet_len_(ex, 0), ex->n, &info);
+    cg_status s = cg_reader_open_(ex, &r, NULL, ex->own.packets, cg_own_packet_len_(ex, 0), ex->n, &info);
     if (s != CG_OK) return s;
     more = cg_sparse_next_(&r, &index, &value);
     for (int q = 0; q < ex->transport.size; q++) {
         const size_t n = cg_region_n_(ex, q);
         const cg_tag tag = cg_stripe_tag_(ex, q, 1);
         size_t len;
-        cg_list_in_mem_(ex, 0, n, &list);
+        cg_ex_list_(ex, 0, n, &list);
         for (; more && index < ex->region.bounds[q + 1]; more = cg_sparse_next_(&r, &index, &value))
             cg_list_append_(&list, index - ex->region.bounds[q], value);
         s = cg_sparse_packet_put_(0.0f, &tag, n, &list, out + (size_t)at, ex->dropped.cap - (size_t)at, &len);
@@ -3076,8 +3116,8 @@ CG_NOINLINE_ cg_status cg_region_histogram_(cg_ex_ *ex, int byte, uint8_t *out) 
     cg_info info;
     uint64_t index;
     float value;
-    cg_status s = cg_sparse_reader_open_(
-        &r, NULL, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, ex->transport.rank), &info);
+    cg_status s = cg_reader_open_(
+        ex, &r, NULL, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, ex->transport.rank), &info);
     if (s != CG_OK) return s;
     while (cg_sparse_next_(&r, &index, &value)) {
         const uint32_t magnitude_bits = cg_as_bits_(value) & CG_ABS_MASK_;
@@ -3261,10 +3301,10 @@ CG_NOINLINE_ cg_status cg_shared_values_(cg_ex_ *ex, size_t *k) {
     cg_sparse_reader_ r;
     cg_info info;
     uint64_t index;
-    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->mem.inbox, ex->reduced.len, ex->n, &info);
+    cg_status s = cg_reader_open_(ex, &r, NULL, ex->mem.inbox, ex->reduced.len, ex->n, &info);
     if (s != CG_OK) return s;
     if (info.k > ex->plan.max_selected) return CG_E_CORRUPT;
-    cg_list_in_mem_(ex, 0, ex->n, &list);
+    cg_ex_list_(ex, 0, ex->n, &list);
     while (cg_sparse_next_index_(&r, &index)) cg_list_append_(&list, index, cg_load_(ex->grad, (size_t)index));
     *k = list.count;
     return cg_sparse_packet_put_(
@@ -3455,7 +3495,7 @@ static int cg_is_known_(uint32_t route, uint32_t fold) { return route < CG_ROUTE
    Offers   the public calls but those of layers; cg_ex_init_, cg_ex_start_, cg_ex_next_, cg_count_io_
    Needs    all rooms before it
    Touches  the state, the caller's mem, x or desc.into, desc.model, desc.carry, desc.warm
-   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_, cg_exchange_resolve_
+   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_, cg_exchange_resolve_, cg_used_decoder_
    A rank that fails still takes part in every message that others expect of it, so that all ranks return, with a
    reason, in the same exchange. The result, model, carry and warm change only after the last message, when all packets
    have been checked. */
@@ -3549,6 +3589,10 @@ static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     ex->report.used_len = ex->contrib.len ? ex->contrib.len : (size_t)ex->own.offset[ex->plan.stripes];
     return CG_OK;
 }
+/* The packet in report.used, if it is one that is open; otherwise NULL. */
+CG_OFFERED_ cg_decoder_ *cg_used_decoder_(const cg_ex_ *ex) {
+    return ex->inputs.opened && ex->report.used == ex->own.packets ? &ex->inputs.decoder[ex->transport.rank] : NULL;
+}
 /* cg_exchange_next, within the floating-point environment. In a batch an exchange with CG_CONFIRM is not finished
    here, but returns its status in the phase CG_PHASE_CLOSING_. */
 static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
@@ -3602,9 +3646,10 @@ static const char *cg_transport_error_(const cg_transport *t) {
         return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
     return NULL;
 }
-/* Resolves the plan, unless ex->resolved says that it is, lays out mem, compresses what can be compressed at once and writes the opening record. Whatever
-   is wrong goes into ex->status, and the opening will tell it. Returns another status than CG_OK only if that is
-   impossible: an unusable transport, or no memory for the records of more than CG_FALLBACK_RANKS_ ranks. */
+/* Resolves the plan, unless ex->resolved says that it is, lays out mem, compresses what can be compressed at once and
+   writes the opening record. Whatever is wrong goes into ex->status, and the opening will tell it. Returns another
+   status than CG_OK only if that is impossible: an unusable transport, or no memory for the records of more than
+   CG_FALLBACK_RANKS_ ranks. */
 static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) {
     const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint64_t need_bytes;
@@ -3719,8 +3764,8 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
     return floats;
 }
 /* A whole exchange in the caller's state; mem is beside the state. resolved: cg_exchange_resolve_ has been called for
-   this state, and desc is as it was then but for into, model, score and CG_ABSTAIN. producer: makes grad, or NULL if it is there.
-   earlier_status: if not CG_OK, this rank has nothing to exchange but that. */
+   this state, and desc is as it was then but for into, model, score and CG_ABSTAIN. producer: makes grad, or NULL if
+   it is there. earlier_status: if not CG_OK, this rank has nothing to exchange but that. */
 static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *t, float *grad,
     struct cg_producer_ *producer, size_t n, void *mem, size_t bytes, int resolved, cg_status earlier_status,
     cg_report *report) {
@@ -4140,14 +4185,16 @@ CG_API_ cg_status cg_used_decode(
     const cg_extra *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n) {
     const uint8_t *p = (const uint8_t *)used;
     size_t at = 0, done = 0;
+    cg_decoder_ d;
     cg_info info;
     cg_status s = used || !len ? CG_OK : CG_E_ARG;
     /* checks all packets before y changes */
     for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {
-        s = cg_inspect(p + at, len - at, &info);
+        s = cg_packet_header_(&d, p + at, len - at, NULL, NULL);
+        info = d.info;
         if (s == CG_OK && info.n > n - done) s = CG_E_MISMATCH;
         if (s == CG_OK && info.packet_bytes > len - at) s = CG_E_CORRUPT;
-        if (s == CG_OK) s = cg_packet_check_(side, p + at, info.packet_bytes, (size_t)info.n);
+        if (s == CG_OK) s = cg_packet_open_(&d, side, p + at, info.packet_bytes, 1);
     }
     if (s == CG_OK && done != n) s = CG_E_MISMATCH;
     for (at = done = 0; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {

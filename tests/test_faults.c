@@ -779,7 +779,8 @@ static int owner(const sim_rank *k, const unsigned char *p, const unsigned char 
 }
 static size_t reseal(unsigned char *p, size_t len, damage how) {
     cg_info info;
-    if (cg_header_get_(p, len, &info) != CG_OK) return 0;
+    cg_plan_ stages;
+    if (cg_header_get_(p, len, &info, &stages) != CG_OK) return 0;
     if (how == NEXT_STEP) info.tag.step--;
     if (how == NEXT_SEED) info.tag.seed++;
     if (how == NEXT_TENSOR) info.tag.tensor++;

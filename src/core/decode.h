@@ -1,10 +1,11 @@
 /* decode: opens packets, decodes them into y or a sink, and selects by the indices of another packet
 
-   Offers   cg_decoder_open_, cg_support_open_, cg_decode_to_, cg_decode_, cg_select_given_
+   Offers   cg_decoder_open_, cg_support_open_, cg_packet_decode_, cg_decode_to_, cg_select_given_; packets
+            opened in two steps
    Needs    base, kernels, packet, layout, select/thresholds, indices, decoder, verify, decode_into
    Touches  the caller's y; the list and info of cg_select_given_
-   Other headers may use: cg_decode_, cg_decode_to_, cg_decoder_add_block_, cg_decoder_open_blocks_,
-   cg_packet_check_, cg_support_check_
+   Other headers may use: cg_decode_to_, cg_decoder_add_block_, cg_decoder_by_blocks_, cg_packet_check_,
+   cg_packet_decode_, cg_packet_header_, cg_packet_open_, cg_support_check_
    y is written only after the whole packet has been verified, unless CG_DECODE_DIRECT allows otherwise. */
 
 /* cg_decoder_open_ once the header has been read, into d->info and d->plan, and n compared. */
@@ -108,41 +109,48 @@ CG_NOINLINE_ cg_status cg_given_open_(cg_decoder_ *d, cg_decoder_ *support, cons
         ? CG_OK
         : CG_E_MISMATCH;
 }
-/* y = alpha*decoded + beta*y, or with a sink the decoded values to that, and y may be NULL. verified: 1 if these very
-   bytes have passed cg_decoder_open_ and cg_verify_ before. cg_fenv_enter_ has been called. y is as it was unless CG_OK
+/* An opened packet: y = alpha*decoded + beta*y, or with a sink the decoded values to that, and y may be NULL.
+   verified: 1 if these very bytes have passed cg_verify_. cg_fenv_enter_ has been called. y is as it was unless CG_OK
    is returned, or CG_DECODE_DIRECT is set, or a user codec refuses what it accepted before. */
-static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y,
-    cg_sink_ *sink, size_t n, int verified) {
-    cg_decoder_ d, support;
-    cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
-        ? cg_decoder_open_(&d, extra, packet, len, sink ? &d.empty_y : y, n, 1)
-        : CG_E_ARG;
-    if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(&d, &support, extra, n);
-    if (s == CG_OK) {
-        const int selected = d.info.op.select.id != 0,
-                  dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
-        const int direct = dense && !selected && !d.lay.value_code && !d.lay.codec && !(d.plan.traits & CG_IS_MATRIX_) &&
-            extra && (extra->flags & CG_DECODE_DIRECT);
-        d.alpha = alpha;
-        d.beta = beta;
-        d.sink = sink;
-        d.non_temporal = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
-        if (!direct && !verified) s = cg_verify_(&d);
-        if (s != CG_OK) {
-        } else if (d.plan.traits & CG_IS_MATRIX_) cg_matrix_decode_(&d);
-        else if (dense && !selected) s = cg_decode_dense_(&d, direct && !verified);
-        else s = d.lay.value_code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
+static cg_status cg_packet_decode_(
+    cg_decoder_ *d, const cg_extra *extra, float alpha, float beta, float *y, cg_sink_ *sink, int verified) {
+    const size_t n = (size_t)d->info.n;
+    const int selected = d->info.op.select.id != 0,
+              dense = !d->info.op.sample.id && (!selected || d->info.op.transform.id);
+    const int direct = dense && !selected && !d->lay.value_code && !d->lay.codec && !(d->plan.traits & CG_IS_MATRIX_) &&
+        extra && (extra->flags & CG_DECODE_DIRECT);
+    cg_decoder_ support;
+    cg_status s = CG_OK;
+    if (d->plan.traits & CG_NEEDS_SUPPORT_) {
+        s = cg_given_open_(d, &support, extra, n);
+        if (s != CG_OK) return s;
     }
+    d->y = y ? y : &d->empty_y;
+    d->alpha = alpha;
+    d->beta = beta;
+    d->sink = sink;
+    d->non_temporal = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
+    if (!direct && !verified) s = cg_verify_(d);
+    if (s != CG_OK) {
+    } else if (d->plan.traits & CG_IS_MATRIX_) cg_matrix_decode_(d);
+    else if (dense && !selected) s = cg_decode_dense_(d, direct && !verified);
+    else s = d->lay.value_code ? cg_decode_sparse_coded_(d, dense) : cg_decode_sparse_(d, dense, NULL);
+    d->support = NULL; /* it ends here */
     return s;
 }
-static cg_status cg_decode_(
-    const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
-    return cg_decode_to_(extra, packet, len, alpha, beta, y, NULL, n, verified);
+/* The same of a packet that has not been opened; verified: these bytes have passed cg_decoder_open_, too. */
+static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y,
+    cg_sink_ *sink, size_t n, int verified) {
+    cg_decoder_ d;
+    const cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
+        ? cg_decoder_open_(&d, extra, packet, len, sink ? &d.empty_y : y, n, 1)
+        : CG_E_ARG;
+    return s == CG_OK ? cg_packet_decode_(&d, extra, alpha, beta, y, sink, verified) : s;
 }
 CG_API_ cg_status cg_decode(
     const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = cg_decode_(extra, packet, len, alpha, beta, y, n, 0);
+    cg_status s = cg_decode_to_(extra, packet, len, alpha, beta, y, NULL, n, 0);
     cg_fenv_leave_(env);
     return s;
 }
@@ -201,19 +209,36 @@ CG_OFFERED_ cg_status cg_packet_check_(const cg_extra *side, const void *packet,
     if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(&d, &support, side, n);
     return s == CG_OK ? cg_verify_(&d) : s;
 }
-/* y = alpha D(packet) + beta y, to be decoded by blocks of CG_BLOCK_ values with cg_decoder_add_block_. The packet must
-   have been through cg_packet_check_. 0: it cannot be decoded by blocks (a selection, a sample, a code, a matrix) or is
-   not valid; d then only says what was asked for (packet, info.packet_bytes, alpha, beta). */
-CG_OFFERED_ int cg_decoder_open_blocks_(cg_decoder_ *d, const cg_extra *side, const uint8_t *packet, size_t len,
-    float alpha, float beta, float *y, size_t n) {
-    const int by_blocks = cg_decoder_open_(d, side, packet, len, y, n, 1) == CG_OK && !d->info.op.select.id &&
-        !d->info.op.sample.id && !d->lay.value_code && !d->lay.codec && !(d->plan.traits & CG_IS_MATRIX_);
-    d->packet = packet;
-    d->info.packet_bytes = len;
+/* In two steps, for callers who look at the header in between. First: the header of len bytes, to d->info and d->plan.
+   op and known: as in cg_header_get_like_. */
+CG_OFFERED_ cg_status cg_packet_header_(
+    cg_decoder_ *d, const void *packet, size_t len, const cg_op *op, const cg_plan_ *known) {
+    return packet ? cg_header_get_like_((const uint8_t *)packet, len, op, known, &d->info, &d->plan) : CG_E_ARG;
+}
+/* Then, with the same packet: all that cg_decode would find wrong with it if verify is 1, otherwise only with its
+   sections, for one that has been verified before. After CG_OK the packet is open, as long as it stays where it is. */
+CG_OFFERED_ cg_status cg_packet_open_(
+    cg_decoder_ *d, const cg_extra *side, const void *packet, size_t len, int verify) {
+    cg_decoder_ support;
+    cg_status s = cg_extra_check_(NULL, side);
+    if (s == CG_OK) s = cg_decoder_open_rest_(d, side, packet, len, NULL, 1);
+    if (s != CG_OK || !verify) return s;
+    if (d->plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(d, &support, side, (size_t)d->info.n);
+    if (s == CG_OK) s = cg_verify_(d);
+    d->support = NULL; /* it ends here */
+    return s;
+}
+/* y = alpha D + beta y of an opened packet, by blocks of CG_BLOCK_ values with cg_decoder_add_block_, unless that
+   cannot be (a selection, a sample, a code, a matrix): then 0 is returned, and d->alpha and d->beta are set
+   nevertheless. */
+CG_OFFERED_ int cg_decoder_by_blocks_(cg_decoder_ *d, float alpha, float beta, float *y) {
+    d->y = y ? y : &d->empty_y;
+    d->sink = NULL;
     d->alpha = alpha;
     d->beta = beta;
     d->non_temporal = 0;
-    return by_blocks;
+    return !d->info.op.select.id && !d->info.op.sample.id && !d->lay.value_code && !d->lay.codec &&
+        !(d->plan.traits & CG_IS_MATRIX_);
 }
 CG_OFFERED_ void cg_decoder_add_block_(const cg_decoder_ *d, size_t block) {
     cg_checksum_ sum;

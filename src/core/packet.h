@@ -77,12 +77,24 @@ static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) 
     return cg_index_coder_at_(op->code.id)->bound(universe, k);
 }
 
+/* All fields of all stages equal, values as bits. */
+static int cg_same_stages_(const cg_op *a, const cg_op *b) {
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        const cg_stage *s = cg_op_stage_const_(a, slot), *t = cg_op_stage_const_(b, slot);
+        if (s->id != t->id || s->flags != t->flags || s->arg != t->arg || s->size != t->size ||
+            cg_as_bits_(s->value) != cg_as_bits_(t->value))
+            return 0;
+    }
+    return 1;
+}
 /* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, *plan is that of the packet,
    all counts are what its stages can leave, section sizes are multiples of 4 and fit a size_t together; op.k is
-   restored where it was set.
-   packet_bytes may still differ from len, and value_bytes from what the quantizer writes: cg_decoder_open_ checks.
-   On an error *info and *plan are partly filled. */
-static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_plan_ *plan) {
+   restored where it was set. packet_bytes may still differ from len, and value_bytes from what the quantizer writes:
+   cg_decoder_open_ checks. On an error *info and *plan are partly filled. op: one that has passed cg_op_check_, and
+   known its plan, which a header of the same operator and n need not be checked and planned for again; or NULL. */
+static cg_status cg_header_get_like_(
+    const uint8_t *p, size_t len, const cg_op *op, const cg_plan_ *known, cg_info *info, cg_plan_ *plan) {
+    int is_known;
     cg_status s;
     uint64_t value_bytes, index_bytes, indices, most, sampled_n;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
@@ -102,7 +114,9 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
         } else memcpy(stage, q, 12);
     }
     info->op.k = info->op.reserved = 0;
-    s = cg_op_resolve_(&info->op, &plan->traits);
+    is_known = known && !op->k && cg_same_stages_(&info->op, op);
+    if (is_known) plan->traits = known->traits;
+    s = is_known ? CG_OK : cg_op_resolve_(&info->op, &plan->traits);
     if (s != CG_OK) return s == CG_E_ARG ? CG_E_CORRUPT : s;
     info->n = cg_get64_(p + 80);
     info->drawn = cg_get64_(p + 88);
@@ -118,7 +132,8 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
     if (!cg_is_finite_(info->threshold) || cg_as_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
     plan->n = info->n;
     plan->sampled_n = info->drawn;
-    cg_plan_resume_(plan, &info->op);
+    if (is_known && known->n == info->n && known->sampled_n == info->drawn) *plan = *known;
+    else cg_plan_resume_(plan, &info->op);
     if (!(plan->traits & CG_KEEPS_LARGEST_) && cg_as_bits_(info->threshold)) return CG_E_CORRUPT;
     /* n, drawn and k must be what the stages can leave; drawn or k may have been fixed by op.k */
     if (plan->traits & CG_IS_PER_RANK_ && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
@@ -147,6 +162,9 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_
     info->index_bytes = (size_t)index_bytes;
     info->packet_bytes = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
     return CG_OK;
+}
+static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_plan_ *plan) {
+    return cg_header_get_like_(p, len, NULL, NULL, info, plan);
 }
 /* A packet of at most so many bytes is in the cache, and its checksum is made at once, not section by section. */
 enum { CG_SMALL_PACKET_ = 8192 };

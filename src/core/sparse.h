@@ -3,23 +3,23 @@
    Offers   a list of pairs in the caller's memory, the packet made of it, and a reader of packets
    Needs    select (cg_list_), indices, packet, decode
    Touches  nothing but its arguments
-   Other headers may use: cg_list_append_, cg_list_bytes_, cg_list_init_, cg_list_kth_, cg_sparse_packet_bound_,
+   Other headers may use: cg_list_append_, cg_list_in_mem_, cg_list_kth_, cg_sparse_packet_bound_,
    cg_sparse_packet_put_, cg_sparse_reader_, cg_sparse_reader_fill_, cg_sparse_reader_open_
    Core has no use for these itself: its selections fill lists by the vector, and its decoders read by the chunk. */
 
-/* Bytes of a list of `capacity` pairs with indices below n; saturates. */
-CG_OFFERED_ uint64_t cg_list_bytes_(uint64_t n, uint64_t capacity) {
-    return cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(capacity, CG_SLACK_)), 8 * ((n >> 32) + 2));
-}
-/* An empty list in mem: cg_list_bytes_(n, capacity) bytes, aligned to 8, or as many for a larger n. */
-CG_OFFERED_ void cg_list_init_(cg_list_ *list, void *mem, size_t n, size_t capacity) {
+/* Returns the bytes of a list of `capacity` pairs with indices below n, which saturate. mem: an empty list in so many
+   bytes (or as many as for a larger n), aligned to 8; NULL: only counts. */
+CG_OFFERED_ uint64_t cg_list_in_mem_(cg_list_ *list, void *mem, uint64_t n, uint64_t capacity) {
+    const uint64_t bytes = cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(capacity, CG_SLACK_)), 8 * ((n >> 32) + 2));
+    if (!mem) return bytes;
     memset(list, 0, sizeof *list);
-    list->capacity = capacity;
-    list->segment_count = n ? (((uint64_t)n - 1) >> 32) + 1 : 1;
+    list->capacity = (size_t)capacity;
+    list->segment_count = n ? ((n - 1) >> 32) + 1 : 1;
     list->segment_start = (uint64_t *)mem;
     memset(list->segment_start, 0, 8 * (size_t)(list->segment_count + 1));
     list->index_low = (uint32_t *)(void *)(list->segment_start + list->segment_count + 1);
-    list->value = (float *)(void *)(list->index_low + capacity + CG_SLACK_);
+    list->value = (float *)(void *)(list->index_low + (size_t)capacity + CG_SLACK_);
+    return bytes;
 }
 /* Indices must ascend; the caller sees to the capacity. */
 CG_OFFERED_ void cg_list_append_(cg_list_ *list, uint64_t index, float value) {
@@ -60,19 +60,12 @@ typedef struct cg_sparse_reader_ {
     uint64_t window[CG_SPARSE_BATCH_]; /* the next indices, one for every value */
 } cg_sparse_reader_;
 
-/* The packet must have been through cg_packet_check_ and stays where it is; info is its header, info->k the pairs. */
-CG_OFFERED_ cg_status cg_sparse_reader_open_(
-    cg_sparse_reader_ *r, const cg_extra *side, const void *packet, size_t len, size_t n, cg_info *info) {
-    cg_decoder_ d;
-    float no_output = 0.0f;
-    const cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 0);
-    if (s != CG_OK) return s;
-    *info = d.info;
-    r->indices = cg_index_open_(info, &d.plan, d.index);
-    r->values = d.codes;
-    r->unread = (size_t)info->k;
+/* At the first pair of an opened packet that has been verified; d->info.k is the number of pairs. */
+CG_OFFERED_ void cg_sparse_reader_open_(cg_sparse_reader_ *r, const cg_decoder_ *d) {
+    r->indices = cg_index_open_(&d->info, &d->plan, d->index);
+    r->values = d->codes;
+    r->unread = (size_t)d->info.k;
     r->window_next = r->window_n = 0;
-    return CG_OK;
 }
 /* The next indices into the window; returns how many, 0 at the end. */
 CG_OFFERED_ size_t cg_sparse_reader_fill_(cg_sparse_reader_ *r) {

@@ -91,11 +91,12 @@ static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, flo
     }
     return cg_ef_received_hash_(NULL, first, many, received);
 }
-/* Commits the step with used[0, len) as its contribution. mean: what kinds that keep what they received need, n floats,
-   and for some becomes the result; other kinds do not look at it. verified: the packets have been. On an error from the
-   mean or from verification nothing has changed, and the step is still open. */
+/* Commits the step with used[0, len) as its contribution. opened: that packet, if it is one and open, or NULL. mean:
+   what kinds that keep what they received need, n floats, and for some becomes the result; other kinds do not look at
+   it. verified: the packets have been. On an error from the mean or from verification nothing has changed, and the
+   step is still open. */
 static cg_status cg_ef_commit_now_(
-    cg_ef *ef, const cg_extra *side, const void *used, size_t len, float *mean, int verified) {
+    cg_ef *ef, const cg_extra *side, const void *used, size_t len, cg_decoder_ *opened, float *mean, int verified) {
     const cg_ef_desc *d = &ef->desc;
     cg_ef_step_ st;
     cg_ef_commit_ctx_ c;
@@ -124,7 +125,9 @@ static cg_status cg_ef_commit_now_(
         sink.take_sparse = cg_ef_energy_sparse_;
         sink.user = &st;
     }
-    s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, &sink);
+    c.packet_start = 0;
+    s = opened ? cg_packet_decode_(opened, side, 1.0f, 1.0f, NULL, &sink, 1)
+               : cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, &sink);
     if (s == CG_OK && cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_)) {
         cg_ef_apply_mean_ctx_ r;
         r.ef = ef;
@@ -166,7 +169,7 @@ CG_API_ cg_status cg_ef_commit_with(cg_ef *ef, const cg_extra *side, const void 
     if (!ef) return CG_E_ARG;
     if (!ef->pending) return cg_ef_not_pending_(ef);
     env = cg_fenv_enter_();
-    s = cg_ef_commit_now_(ef, side, used, used_len, mean, 0);
+    s = cg_ef_commit_now_(ef, side, used, used_len, NULL, mean, 0);
     if (s == CG_OK) cg_ef_done_(ef);
     else cg_ef_commit_why_(ef, s, used, mean);
     cg_fenv_leave_(env);

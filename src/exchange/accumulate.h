@@ -13,6 +13,7 @@ typedef struct cg_accum_ {
     const float *grad, *carry; /* n floats each, or NULL */
     float grad_weight, carry_weight;
     int not_by_blocks; /* some packet cannot be decoded by blocks */
+    cg_status status;  /* of opening the packets */
 } cg_accum_;
 
 /* No terms yet; grad and carry are set by the caller, grad before the first packet. */
@@ -26,8 +27,9 @@ static void cg_accum_open_(cg_accum_ *b, cg_ex_ *ex, float *sum, size_t n) {
 static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, float alpha) {
     const cg_extra side = cg_decode_extra_(b->ex);
     cg_decoder_ *d = &b->ex->inputs.decoder[b->packet_count];
-    if (!cg_decoder_open_blocks_(d, &side, packet, len, alpha, b->packet_count || b->grad ? 1.0f : 0.0f, b->sum, b->n))
-        b->not_by_blocks = 1;
+    if (!b->ex->inputs.opened && b->status == CG_OK) b->status = cg_ex_open_(b->ex, d, &side, packet, len, b->n);
+    if (b->status != CG_OK) return;
+    if (!cg_decoder_by_blocks_(d, alpha, b->packet_count || b->grad ? 1.0f : 0.0f, b->sum)) b->not_by_blocks = 1;
     b->packet_count++;
 }
 /* ex->inputs of all ranks, each with its weight in the result. */
@@ -59,18 +61,20 @@ static cg_producer_ cg_accum_producer_(const cg_accum_ *b) {
 }
 /* The whole sum, term by term. */
 static cg_status cg_accum_whole_(const cg_accum_ *b) {
+    const cg_extra side = cg_decode_extra_(b->ex);
     cg_status s = CG_OK;
     cg_accum_dense_term_(b, 0, b->n, b->grad, b->grad_weight, 0.0f);
     if (b->grad) cg_accum_dense_term_(b, 0, b->n, b->carry, b->carry_weight, 1.0f);
     for (size_t i = 0; i < b->packet_count && s == CG_OK; i++) {
-        const cg_decoder_ *d = &b->ex->inputs.decoder[i];
-        s = cg_ex_decode_(b->ex, d->packet, d->info.packet_bytes, d->alpha, d->beta, b->sum, b->n);
+        cg_decoder_ *d = &b->ex->inputs.decoder[i];
+        s = cg_packet_decode_(d, &side, d->alpha, d->beta, b->sum, NULL, 1);
     }
     if (!b->grad) cg_accum_dense_term_(b, 0, b->n, b->carry, b->carry_weight, 1.0f);
     return s;
 }
 static cg_status cg_accum_all_(const cg_accum_ *b) {
     cg_producer_ producer = cg_accum_producer_(b);
+    if (b->status != CG_OK) return b->status;
     if (b->not_by_blocks) return cg_accum_whole_(b);
     cg_producer_run_(&producer, b->sum);
     return CG_OK;
@@ -80,7 +84,7 @@ static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const c
     uint8_t *out, size_t cap, size_t *len) {
     const cg_ex_ *ex = b->ex;
     cg_producer_ producer = cg_accum_producer_(b);
-    cg_status s = b->not_by_blocks ? cg_accum_whole_(b) : CG_OK;
+    cg_status s = b->status == CG_OK && b->not_by_blocks ? cg_accum_whole_(b) : b->status;
     return s == CG_OK ? cg_compress_checked_(op, NULL, tag, side, b->sum, b->not_by_blocks ? NULL : &producer, b->n,
                             out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes)
                       : s;

@@ -24,9 +24,9 @@ CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32
     memset(counts, 0, 4 * k);
     for (size_t q = 0; q < cg_ranks_(ex); q++) {
         uint64_t sum_index, index = 0;
-        cg_status s = cg_sparse_reader_open_(&sum, NULL, ex->reduced.packet, ex->reduced.len, ex->n, &info);
+        cg_status s = cg_reader_open_(ex, &sum, NULL, ex->reduced.packet, ex->reduced.len, ex->n, &info);
         int more;
-        if (s == CG_OK) s = cg_sparse_reader_open_(&one, &side, ex->inputs.packet[q], ex->inputs.len[q], ex->n, &info);
+        if (s == CG_OK) s = cg_reader_open_(ex, &one, &side, ex->inputs.packet[q], ex->inputs.len[q], ex->n, &info);
         if (s != CG_OK) return s;
         more = cg_sparse_next_index_(&one, &index);
         for (size_t i = 0; more && i < k && cg_sparse_next_index_(&sum, &sum_index); i++)
@@ -80,7 +80,8 @@ static cg_status cg_readers_open_(cg_ex_ *ex, size_t n) {
     cg_status s = CG_OK;
     for (size_t q = 0; q < cg_ranks_(ex) && s == CG_OK; q++) {
         cg_info info;
-        s = cg_sparse_reader_open_(&ex->inputs.reader[q], NULL, ex->inputs.packet[q], ex->inputs.len[q], n, &info);
+        if (ex->inputs.opened) cg_sparse_reader_open_(&ex->inputs.reader[q], &ex->inputs.decoder[q]);
+        else s = cg_reader_open_(ex, &ex->inputs.reader[q], NULL, ex->inputs.packet[q], ex->inputs.len[q], n, &info);
     }
     return s;
 }
@@ -171,19 +172,24 @@ static void cg_plan_allgather_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
 }
 static cg_status cg_route_allgather_(cg_ex_ *ex) {
     cg_status s;
-    cg_info info;
     CG_CO_BEGIN_(ex)
     cg_own_failure_put_(ex);
     CG_CO_AWAIT_(ex, 1, cg_allgather_begin_(ex, ex->own.packets, ex->mem.sizes, ex->mem.inbox));
     cg_inputs_from_gather_(ex);
     for (int q = 0; q < ex->transport.size; q++) {
         const uint8_t *packet = (const uint8_t *)ex->inputs.packet[q];
+        const cg_extra side = cg_decode_extra_(ex);
+        cg_decoder_ *d = &ex->inputs.decoder[q];
+        s = cg_ex_header_(ex, d, packet, ex->inputs.len[q]);
         /* a packet of nothing may be padded */
-        if (cg_inspect(packet, ex->inputs.len[q], &info) == CG_OK && cg_is_empty_packet_(ex, &info))
-            ex->inputs.len[q] = info.packet_bytes;
+        if (s == CG_OK && cg_is_empty_packet_(ex, &d->info)) ex->inputs.len[q] = d->info.packet_bytes;
         if (q != ex->transport.rank)
-            cg_accept_(ex, packet, ex->inputs.len[q], ex->n, cg_stripe_tag_(ex, 0, 0), 0, &ex->desc.op, q, q);
+            cg_accept_opened_(
+                ex, d, s, packet, ex->inputs.len[q], ex->n, cg_stripe_tag_(ex, 0, 0), 0, &ex->desc.op, q, q);
+        else if (s == CG_OK) s = cg_packet_open_(d, &side, packet, ex->inputs.len[q], 0);
+        if (s != CG_OK && q == ex->transport.rank) cg_ex_fail_(ex, s, q, cg_status_str(s));
     }
+    ex->inputs.opened = ex->status == CG_OK;
     if (ex->status != CG_OK || !cg_folds_to_packet_(ex)) return CG_OK;
     s = cg_fold_row_of_(ex->desc.fold)->reduce(ex);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));

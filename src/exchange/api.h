@@ -313,7 +313,8 @@ struct cg_exchange_state {
     struct {
         const void **packet;              /* [mem] N */
         size_t *len;                      /* [mem] N */
-        struct cg_decoder_ *decoder;      /* [mem] N; by cg_accum_packet_ */
+        struct cg_decoder_ *decoder;      /* [mem] N; by cg_accum_packet_, or the route */
+        int opened;                       /* decoder has packet, opened: allgather */
         struct cg_sparse_reader_ *reader; /* [mem] N: allgather of sparse f32 packets, otherwise NULL */
     } inputs;
 

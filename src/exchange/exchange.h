@@ -3,7 +3,7 @@
    Offers   the public calls but those of layers; cg_ex_init_, cg_ex_start_, cg_ex_next_, cg_count_io_
    Needs    all rooms before it
    Touches  the state, the caller's mem, x or desc.into, desc.model, desc.carry, desc.warm
-   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_, cg_exchange_resolve_
+   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_, cg_exchange_resolve_, cg_used_decoder_
    A rank that fails still takes part in every message that others expect of it, so that all ranks return, with a
    reason, in the same exchange. The result, model, carry and warm change only after the last message, when all packets
    have been checked. */
@@ -97,6 +97,10 @@ static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     ex->report.used_len = ex->contrib.len ? ex->contrib.len : (size_t)ex->own.offset[ex->plan.stripes];
     return CG_OK;
 }
+/* The packet in report.used, if it is one that is open; otherwise NULL. */
+CG_OFFERED_ cg_decoder_ *cg_used_decoder_(const cg_ex_ *ex) {
+    return ex->inputs.opened && ex->report.used == ex->own.packets ? &ex->inputs.decoder[ex->transport.rank] : NULL;
+}
 /* cg_exchange_next, within the floating-point environment. In a batch an exchange with CG_CONFIRM is not finished
    here, but returns its status in the phase CG_PHASE_CLOSING_. */
 static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
@@ -150,9 +154,10 @@ static const char *cg_transport_error_(const cg_transport *t) {
         return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
     return NULL;
 }
-/* Resolves the plan, unless ex->resolved says that it is, lays out mem, compresses what can be compressed at once and writes the opening record. Whatever
-   is wrong goes into ex->status, and the opening will tell it. Returns another status than CG_OK only if that is
-   impossible: an unusable transport, or no memory for the records of more than CG_FALLBACK_RANKS_ ranks. */
+/* Resolves the plan, unless ex->resolved says that it is, lays out mem, compresses what can be compressed at once and
+   writes the opening record. Whatever is wrong goes into ex->status, and the opening will tell it. Returns another
+   status than CG_OK only if that is impossible: an unusable transport, or no memory for the records of more than
+   CG_FALLBACK_RANKS_ ranks. */
 static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) {
     const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint64_t need_bytes;
@@ -267,8 +272,8 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
     return floats;
 }
 /* A whole exchange in the caller's state; mem is beside the state. resolved: cg_exchange_resolve_ has been called for
-   this state, and desc is as it was then but for into, model, score and CG_ABSTAIN. producer: makes grad, or NULL if it is there.
-   earlier_status: if not CG_OK, this rank has nothing to exchange but that. */
+   this state, and desc is as it was then but for into, model, score and CG_ABSTAIN. producer: makes grad, or NULL if
+   it is there. earlier_status: if not CG_OK, this rank has nothing to exchange but that. */
 static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *t, float *grad,
     struct cg_producer_ *producer, size_t n, void *mem, size_t bytes, int resolved, cg_status earlier_status,
     cg_report *report) {

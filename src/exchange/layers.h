@@ -372,14 +372,16 @@ CG_API_ cg_status cg_used_decode(
     const cg_extra *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n) {
     const uint8_t *p = (const uint8_t *)used;
     size_t at = 0, done = 0;
+    cg_decoder_ d;
     cg_info info;
     cg_status s = used || !len ? CG_OK : CG_E_ARG;
     /* checks all packets before y changes */
     for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {
-        s = cg_inspect(p + at, len - at, &info);
+        s = cg_packet_header_(&d, p + at, len - at, NULL, NULL);
+        info = d.info;
         if (s == CG_OK && info.n > n - done) s = CG_E_MISMATCH;
         if (s == CG_OK && info.packet_bytes > len - at) s = CG_E_CORRUPT;
-        if (s == CG_OK) s = cg_packet_check_(side, p + at, info.packet_bytes, (size_t)info.n);
+        if (s == CG_OK) s = cg_packet_open_(&d, side, p + at, info.packet_bytes, 1);
     }
     if (s == CG_OK && done != n) s = CG_E_MISMATCH;
     for (at = done = 0; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {

@@ -1,6 +1,6 @@
 /* lists: sparse packets read and written pair by pair, and cut by magnitude
 
-   Offers   cg_sparse_next_, cg_list_in_mem_, cg_threshold_split_, cg_reduce_two_, cg_contribution_less_dropped_;
+   Offers   cg_sparse_next_, cg_ex_list_, cg_threshold_split_, cg_reduce_two_, cg_contribution_less_dropped_;
             cg_plan_lists_, cg_plan_cuts_, cg_accepts_pairs_, cg_accepts_largest_
    Needs    memory, core's sparse and reduce
    Touches  ex->mem.lists, ex->mem.scratch; cg_contribution_less_dropped_ also ex->contrib and report.used
@@ -15,7 +15,7 @@ static void cg_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t fan_in, uint64
     uint64_t room = cg_sparse_packet_bound_(n, max_selected);
     cg_max_update_(&room, ex->plan.packet_room);
     ex->mem.list_cap = (size_t)(max_sum_n > n ? n : max_sum_n);
-    ex->mem.lists = cg_arena_take_(arena, cg_mul_sat_(2, cg_list_bytes_(n, ex->mem.list_cap)));
+    ex->mem.lists = cg_arena_take_(arena, cg_mul_sat_(2, cg_list_in_mem_(NULL, NULL, n, ex->mem.list_cap)));
     ex->contrib.packets = cg_arena_take_(arena, contrib_bytes);
     ex->contrib.cap = (size_t)contrib_bytes;
     ex->reduced.cap = (size_t)cg_add_sat_(room, 1024);
@@ -33,8 +33,9 @@ static void cg_plan_cuts_(
         ex->partial.buf[i] = cg_arena_take_(arena, i < buffers ? sum_bytes : 0);
         ex->dropped.buf[i] = cg_arena_take_(arena, i < buffers ? ex->dropped.cap : 0);
     }
-    cg_max_update_(
-        scratch, cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(n, cg_add_sat_(max_dropped, ex->plan.max_selected))), 64));
+    cg_max_update_(scratch,
+        cg_add_sat_(
+            cg_mul_sat_(2, cg_list_in_mem_(NULL, NULL, n, cg_add_sat_(max_dropped, ex->plan.max_selected))), 64));
 }
 /* Pairs of a selection that leaves about as many as it was asked for; the k largest of the whole vector. */
 static int cg_accepts_pairs_(const cg_ex_ *ex) {
@@ -45,9 +46,9 @@ static int cg_accepts_largest_(const cg_ex_ *ex) {
 }
 
 /* List 0 or 1 of mem.lists, emptied, for up to mem.list_cap pairs with indices below n <= ex->n. */
-static void cg_list_in_mem_(const cg_ex_ *ex, int which, size_t n, cg_list_ *list) {
-    const size_t bytes = (size_t)cg_list_bytes_(ex->n, ex->mem.list_cap);
-    cg_list_init_(list, ex->mem.lists + (size_t)which * bytes, n, ex->mem.list_cap);
+static void cg_ex_list_(const cg_ex_ *ex, int which, size_t n, cg_list_ *list) {
+    const size_t bytes = (size_t)cg_list_in_mem_(NULL, NULL, ex->n, ex->mem.list_cap);
+    cg_list_in_mem_(list, ex->mem.lists + (size_t)which * bytes, n, ex->mem.list_cap);
 }
 /* The next index, or pair, of a packet; 0 at its end. The two are not to be mixed for one reader. */
 static int cg_sparse_next_index_(cg_sparse_reader_ *r, uint64_t *index) {
@@ -73,11 +74,11 @@ CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, si
     cg_info info;
     uint64_t index;
     float value;
-    cg_status s = cg_sparse_reader_open_(&r, NULL, packet, len, n, &info);
+    cg_status s = cg_reader_open_(ex, &r, NULL, packet, len, n, &info);
     if (s != CG_OK) return s;
     if (info.k > ex->mem.list_cap) return CG_E_CORRUPT;
-    cg_list_in_mem_(ex, 0, n, &keep);
-    cg_list_in_mem_(ex, 1, ex->n, &drop);
+    cg_ex_list_(ex, 0, n, &keep);
+    cg_ex_list_(ex, 1, ex->n, &drop);
     while (cg_sparse_next_(&r, &index, &value)) {
         const uint32_t magnitude_bits = cg_as_bits_(value) & CG_ABS_MASK_;
         const int equal = magnitude_bits == threshold_bits && ties;

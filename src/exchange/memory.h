@@ -34,7 +34,7 @@ static uint64_t cg_sum_scratch_(const cg_op *op, size_t n, uint64_t count) {
     if (cg_resolve_(op, NULL, n, &r) != CG_OK) return CG_TOO_LARGE_;
     max_selected = cg_mul_sat_(count, r.plan.max_selected);
     if (max_selected > r.plan.transformed_n) max_selected = r.plan.transformed_n;
-    return cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(r.plan.transformed_n, max_selected)), 64);
+    return cg_add_sat_(cg_mul_sat_(2, cg_list_in_mem_(NULL, NULL, r.plan.transformed_n, max_selected)), 64);
 }
 /* Hops from the furthest rank to the root of a binomial tree. */
 static uint64_t cg_tree_depth_(const cg_ex_ *ex) {

@@ -19,7 +19,7 @@ CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
     cg_status s = cg_reduce_two_(
         ex, ex->partial.packet, ex->partial.len, ex->mem.inbox, ex->hop.in_len, ex->partial.buf[0], sum_cap, &len);
     if (s == CG_OK) s = cg_sum_check_saturated_(ex->partial.buf[0], len);
-    if (s == CG_OK) s = cg_sparse_reader_open_(&r, NULL, ex->partial.buf[0], len, ex->n, &info);
+    if (s == CG_OK) s = cg_reader_open_(ex, &r, NULL, ex->partial.buf[0], len, ex->n, &info);
     if (s != CG_OK) return s;
     k = (size_t)info.k;
     if (k > ex->mem.list_cap) return CG_E_CORRUPT;
@@ -29,7 +29,7 @@ CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
         ex->partial.len = len;
         return CG_OK;
     }
-    cg_list_in_mem_(ex, 0, ex->n, &values);
+    cg_ex_list_(ex, 0, ex->n, &values);
     while (cg_sparse_next_(&r, &index, &value)) cg_list_append_(&values, index, value);
     threshold_bits = cg_list_kth_(&values, &kth);
     s = cg_threshold_split_(ex, ex->partial.buf[0], len, ex->n, threshold_bits, kth, cg_stripe_tag_(ex, 0, 0),

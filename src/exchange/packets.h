@@ -18,11 +18,34 @@ static cg_extra cg_decode_extra_(const cg_ex_ *ex) {
     side.codec_count = ex->desc.side->codec_count;
     return side;
 }
-/* y = alpha D(packet) + beta y. The packet must be this rank's own or have been through cg_accept_. */
+/* Reads a header, without another check and plan if the packet is of desc.op for the whole vector. */
+static cg_status cg_ex_header_(const cg_ex_ *ex, cg_decoder_ *d, const void *packet, size_t len) {
+    return cg_packet_header_(d, packet, len, &ex->desc.op, ex->resolved ? &ex->resolved->plan : NULL);
+}
+/* Opens a packet of n values, which must be this rank's own or have been through cg_accept_. */
+static cg_status cg_ex_open_(
+    const cg_ex_ *ex, cg_decoder_ *d, const cg_extra *side, const void *packet, size_t len, size_t n) {
+    const cg_status s = cg_ex_header_(ex, d, packet, len);
+    if (s != CG_OK) return s;
+    return d->info.n == n ? cg_packet_open_(d, side, packet, len, 0) : CG_E_MISMATCH;
+}
+/* y = alpha D(packet) + beta y of such a packet. */
 static cg_status cg_ex_decode_(
     const cg_ex_ *ex, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     const cg_extra side = cg_decode_extra_(ex);
-    return cg_decode_(&side, packet, len, alpha, beta, y, n, 1);
+    cg_decoder_ d;
+    const cg_status s = cg_ex_open_(ex, &d, &side, packet, len, n);
+    return s == CG_OK ? cg_packet_decode_(&d, &side, alpha, beta, y, NULL, 1) : s;
+}
+/* A reader of the pairs of such a packet; *info becomes its header. */
+static cg_status cg_reader_open_(const cg_ex_ *ex, cg_sparse_reader_ *r, const cg_extra *side, const void *packet,
+    size_t len, size_t n, cg_info *info) {
+    cg_decoder_ d;
+    const cg_status s = cg_ex_open_(ex, &d, side, packet, len, n);
+    if (s != CG_OK) return s;
+    cg_sparse_reader_open_(r, &d);
+    *info = d.info;
+    return CG_OK;
 }
 static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
     return cg_stage_bits_(a) == cg_stage_bits_(b) && cg_as_bits_(a->value) == cg_as_bits_(b->value);
@@ -60,14 +83,14 @@ static int cg_is_empty_packet_(const cg_ex_ *ex, const cg_info *info) {
     const cg_op nothing = cg_empty_op_();
     return cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && info->k == 0 && cg_same_op_(&info->op, &nothing);
 }
-/* Fails ex, and blames sent_by, unless p is an intact packet of n values with this tag. stripe: whose agreed scales
-   it must have, or -1; op: its operator, or NULL for any; made_by: the rank in its tag, < 0 for any. A failure packet
-   fails ex with the status and rank that it names. */
-static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_tag tag, int stripe, const cg_op *op,
-    int made_by, int sent_by) {
+/* Fails ex, and blames sent_by, unless cg_ex_header_ has returned s = CG_OK for d and p, and p is an intact packet of
+   n values with this tag. stripe: whose agreed scales it must have, or -1; op: its operator, or NULL for any; made_by:
+   the rank in its tag, < 0 for any. A failure packet fails ex with the status and rank that it names. Otherwise the
+   packet is open afterwards. */
+static void cg_accept_opened_(cg_ex_ *ex, cg_decoder_ *d, cg_status s, const uint8_t *p, size_t len, size_t n,
+    cg_tag tag, int stripe, const cg_op *op, int made_by, int sent_by) {
     const cg_extra side = cg_decode_extra_(ex);
-    cg_info info;
-    cg_status s;
+    const cg_info *info = &d->info;
     if (ex->status != CG_OK) return;
     if (len >= 12 && cg_get32_(p) == CG_FAILURE_MAGIC_) {
         const uint32_t who = cg_get32_(p + 8);
@@ -75,19 +98,24 @@ static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_ta
             cg_status_str((cg_status)cg_get32_(p + 4)));
         return;
     }
-    s = cg_inspect(p, len, &info);
     if (s == CG_OK &&
-        (info.n != n || info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.tensor != tag.tensor ||
-            (made_by >= 0 && info.tag.rank != (uint32_t)made_by) ||
-            (op && !cg_is_of_op_(ex, &info, op) && !cg_is_empty_packet_(ex, &info))))
+        (info->n != n || info->tag.seed != tag.seed || info->tag.step != tag.step || info->tag.tensor != tag.tensor ||
+            (made_by >= 0 && info->tag.rank != (uint32_t)made_by) ||
+            (op && !cg_is_of_op_(ex, info, op) && !cg_is_empty_packet_(ex, info))))
         s = CG_E_MISMATCH;
-    if (s == CG_OK) s = cg_packet_check_(&side, p, len, n);
+    if (s == CG_OK) s = cg_packet_open_(d, &side, p, len, 1);
     if (s == CG_OK && stripe >= 0 && (ex->desc.flags & CG_AGREE_SCALES)) s = cg_same_scales_(ex, p, len, stripe);
     if (s == CG_OK) return;
     cg_ex_fail_(ex, s, sent_by,
         s == CG_E_MISMATCH
             ? "its packet is of another vector: n, seed, step, tensor, rank, operator or agreed scales differ"
             : cg_status_str(s));
+}
+static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_tag tag, int stripe, const cg_op *op,
+    int made_by, int sent_by) {
+    cg_decoder_ d;
+    if (ex->status != CG_OK) return;
+    cg_accept_opened_(ex, &d, cg_ex_header_(ex, &d, p, len), p, len, n, tag, stripe, op, made_by, sent_by);
 }
 /* If this rank has failed: a failure packet of len bytes at p. Packets of less than 12 bytes stay as they are. */
 static void cg_failure_put_(const cg_ex_ *ex, uint8_t *p, size_t len) {

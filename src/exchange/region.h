@@ -25,7 +25,7 @@ CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
     cg_info info;
     uint64_t index;
     size_t region = 1, i = 0;
-    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->own.packets, (size_t)ex->own.offset[1], ex->n, &info);
+    cg_status s = cg_reader_open_(ex, &r, NULL, ex->own.packets, (size_t)ex->own.offset[1], ex->n, &info);
     if (s != CG_OK) return s;
     for (; region < size && cg_sparse_next_index_(&r, &index); i++)
         while (region < size && i * size >= region * (size_t)info.k) cg_put64_(out + 8 * region++, index);
@@ -69,14 +69,14 @@ CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
     uint64_t index = 0, at = 0;
     float value = 0.0f;
     int more;
-    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->own.packets, cg_own_packet_len_(ex, 0), ex->n, &info);
+    cg_status s = cg_reader_open_(ex, &r, NULL, ex->own.packets, cg_own_packet_len_(ex, 0), ex->n, &info);
     if (s != CG_OK) return s;
     more = cg_sparse_next_(&r, &index, &value);
     for (int q = 0; q < ex->transport.size; q++) {
         const size_t n = cg_region_n_(ex, q);
         const cg_tag tag = cg_stripe_tag_(ex, q, 1);
         size_t len;
-        cg_list_in_mem_(ex, 0, n, &list);
+        cg_ex_list_(ex, 0, n, &list);
         for (; more && index < ex->region.bounds[q + 1]; more = cg_sparse_next_(&r, &index, &value))
             cg_list_append_(&list, index - ex->region.bounds[q], value);
         s = cg_sparse_packet_put_(0.0f, &tag, n, &list, out + (size_t)at, ex->dropped.cap - (size_t)at, &len);
@@ -94,8 +94,8 @@ CG_NOINLINE_ cg_status cg_region_histogram_(cg_ex_ *ex, int byte, uint8_t *out) 
     cg_info info;
     uint64_t index;
     float value;
-    cg_status s = cg_sparse_reader_open_(
-        &r, NULL, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, ex->transport.rank), &info);
+    cg_status s = cg_reader_open_(
+        ex, &r, NULL, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, ex->transport.rank), &info);
     if (s != CG_OK) return s;
     while (cg_sparse_next_(&r, &index, &value)) {
         const uint32_t magnitude_bits = cg_as_bits_(value) & CG_ABS_MASK_;

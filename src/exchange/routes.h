@@ -142,7 +142,7 @@ static size_t cg_carry_floats_(const cg_ex_ *ex) {
     return ex->plan.root == ex->transport.rank || ex->desc.leader == CG_LEADER_BY_SCORE ? ex->n : 0;
 }
 /* Where in the vector desc.carry begins: *first, which stays as it is where carry is of the whole vector. */
-static void cg_carry_first_(uint32_t route, const cg_transport *t, size_t n, size_t *first) {
+CG_OFFERED_ void cg_carry_first_(uint32_t route, const cg_transport *t, size_t n, size_t *first) {
     const uint32_t traits = cg_route_row_of_(route)->traits;
     if (traits & CG_ROUTE_STRIPES_ && traits & CG_ROUTE_HAS_OWNER_)
         *first = cg_stripe_offset_(n, (size_t)t->size, (size_t)t->rank);

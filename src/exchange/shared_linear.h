@@ -57,10 +57,10 @@ CG_NOINLINE_ cg_status cg_shared_values_(cg_ex_ *ex, size_t *k) {
     cg_sparse_reader_ r;
     cg_info info;
     uint64_t index;
-    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->mem.inbox, ex->reduced.len, ex->n, &info);
+    cg_status s = cg_reader_open_(ex, &r, NULL, ex->mem.inbox, ex->reduced.len, ex->n, &info);
     if (s != CG_OK) return s;
     if (info.k > ex->plan.max_selected) return CG_E_CORRUPT;
-    cg_list_in_mem_(ex, 0, ex->n, &list);
+    cg_ex_list_(ex, 0, ex->n, &list);
     while (cg_sparse_next_index_(&r, &index)) cg_list_append_(&list, index, cg_load_(ex->grad, (size_t)index));
     *k = list.count;
     return cg_sparse_packet_put_(

@@ -19,3 +19,13 @@ top=$PWD
 check "comparisons are counted" counter_counts
 check "comparisons with one stage, code, route, fold or kind outside of tables" few_comparisons && grep comparisons "$tmp/log"
 check "exchange, error feedback and sketch name no stage" none_of_stages
+
+# One step of cg_ef_exchange on two ranks resolves its operator once, and parses each packet's header once.
+if takes $CC -std=c99 -finstrument-functions -pthread; then
+    built "calls.c" $CC -std=c99 -O0 -finstrument-functions -I. tests/build/calls.c -o "$tmp/calls" -pthread &&
+        for op in 'topk:0.01|absmax:4:512' topk:0.1 absmax:4:512; do
+            check "a step resolves its operator once, $op" limit 60 "$tmp/calls" "$op" 0 1 2 1 && cat "$tmp/log"
+        done
+else
+    skip "$CC does not take -finstrument-functions: how often a step resolves its operator"
+fi

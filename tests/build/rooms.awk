@@ -1,13 +1,14 @@
 # awk -f rooms.awk ROOM...: the rooms of src/ in the order of the headers, seen as text. Every private name (cg_..._) belongs to the
 # room where it first stands. A header (folder of src/) may use those of another only if a door lists them, and at most 30; all may
-# use core/base. The functions of the kernel table count one by one, the traits of rows (CG_..._ = 1 << N) as one. Prints what is wrong, and how many names each header uses.
+# use core/base. The functions of the kernel table count one by one, the traits of rows (CG_..._ = 1 << N) not at all: they are
+# values that functions return. Prints what is wrong, and how many names each header uses.
 function module(room) { sub(/^src\//, "", room); return room ~ /^core\/base\// ? "base" : substr(room, 1, index(room, "/") - 1) }
 function exempt(room) { return room ~ /\/manual\.h$/ }     # a text by itself
 function wrong(text) { print text; bad = 1 }
 function use(name,    m) {
     m = module(FILENAME)
     if (!(name in owner)) owner[name] = FILENAME
-    else if (name in trait && module(owner[name]) != m) used[m, "traits of " module(owner[name])] = 1
+    else if (name in trait) return
     else if (module(owner[name]) != m && module(owner[name]) != "base" && name != "CG_API_" && name != "CG_CHECKED_") used[m, name] = 1
 }
 # The comment that a room opens with.
@@ -63,9 +64,8 @@ FNR == 1 {
 END {
     for (u in used) {
         split(u, part, SUBSEP)
-        of = part[2] ~ /^kernels->/ ? "core" : part[2] ~ /^traits of / ? substr(part[2], 11) : module(owner[part[2]])
+        of = part[2] ~ /^kernels->/ ? "core" : module(owner[part[2]])
         count[part[1] " of " of]++
-        if (part[2] ~ /^traits of /) continue
         if (!(part[2] in offered)) wrong("src/" part[1] " uses " part[2] " (" owner[part[2]] "), which no door offers")
         seen[part[2]] = 1
     }
