@@ -1368,7 +1368,7 @@ CG_API_ uint64_t cg_ef_mark(const cg_ef *ef) { return ef->mark; }
 /* src/ef/laq.h */
 /* laq: LAQ sends a packet only where it moves the model enough
 
-   Offers   cg_ef_laq_should_send_; the sinks cg_ef_energy_dense_ and cg_ef_energy_sparse_; the public cg_ef_moved
+   Offers   cg_ef_laq_should_send_; cg_ef_packet_open_; the sinks cg_ef_energy_dense_ and cg_ef_energy_sparse_; the public cg_ef_moved
    Needs    step; decoding into a sink of core
    Touches  ef->error; cg_ef_moved the ring of the last ten moves */
 
@@ -1400,17 +1400,28 @@ static double cg_ef_error_sparse_(const void *user, const uint64_t *index, size_
     for (size_t i = 0; i < many; i++) sum += cg_ef_error_dense_(user, (size_t)index[i], 1, v + i);
     return sum;
 }
+/* Opens the packet at the beginning of p[0, len), which has at most n values; verify: 0 if it has been verified. */
+static cg_status cg_ef_packet_open_(
+    cg_decoder_ *d, const cg_extra *side, const uint8_t *p, size_t len, size_t n, int verify) {
+    const cg_status s = cg_packet_header_(d, p, len, NULL, NULL);
+    if (s != CG_OK) return s;
+    if (d->info.n > n) return CG_E_MISMATCH;
+    if (d->info.packet_bytes > len) return CG_E_CORRUPT;
+    return cg_packet_open_(d, side, p, d->info.packet_bytes, verify);
+}
 /* The sum of what a pair of sinks returns for the values of a packet that this step has made. */
 static double cg_ef_packet_reduce_(const cg_ef_step_ *st, const void *packet, size_t len,
     double (*dense)(const void *, size_t, size_t, const float *),
     double (*sparse)(const void *, const uint64_t *, size_t, const float *)) {
+    cg_decoder_ d;
     cg_sink_ sink;
+    cg_status s = cg_ef_packet_open_(&d, &st->side, (const uint8_t *)packet, len, st->ef->desc.n, 0);
     sink.take_dense = dense;
     sink.take_sparse = sparse;
     sink.user = st;
     sink.energy = 0.0;
-    return cg_decode_to_(&st->side, packet, len, 1.0f, 1.0f, NULL, &sink, st->ef->desc.n, 1) == CG_OK ? sink.energy
-                                                                                                      : 0.0;
+    if (s == CG_OK) s = cg_packet_decode_(&d, &st->side, 1.0f, 1.0f, NULL, &sink, 1);
+    return s == CG_OK ? sink.energy : 0.0;
 }
 /* Whether a packet is worth sending (Sun 19): |D|^2 >= weight/10 sum of |moved|^2 / step^2 + 3 (its error + the
    error when last sent), or nothing was sent for too long. put: |p|^2. ef->error becomes the packet's, |p - D|^2. */
@@ -1579,7 +1590,7 @@ CG_API_ cg_status cg_ef_compress(
 /* commit: takes what was used of a step out of the residual
 
    Offers   cg_ef_commit_now_; the public cg_ef_commit, cg_ef_commit_with and cg_ef_rollback
-   Needs    step, mark, laq, rollback; decoding into a sink of core; cg_packet_check_ of exchange
+   Needs    step, mark, laq, rollback; decoding into a sink of core
    Touches  all vectors of the state, its counters and stats, and the caller's mean
    The contribution D of a rank is what its packet, or the packet that was used in its place, decodes to. Nothing
    changes before the packet has been verified. */
@@ -1627,15 +1638,14 @@ static cg_status cg_ef_for_each_packet_(
     const cg_ef *ef, const cg_extra *side, const uint8_t *used, size_t len, cg_ef_commit_ctx_ *c, cg_sink_ *sink) {
     size_t offset = 0, values_done = 0;
     cg_status s = used ? CG_OK : CG_E_ARG;
-    cg_info info;
-    for (; offset < len && s == CG_OK; offset += info.packet_bytes, values_done += (size_t)info.n) {
-        s = cg_inspect(used + offset, len - offset, &info);
-        if (s == CG_OK && info.n > ef->desc.n - values_done) s = CG_E_MISMATCH;
-        if (s == CG_OK && info.packet_bytes > len - offset) s = CG_E_CORRUPT;
+    cg_decoder_ d;
+    while (offset < len && s == CG_OK) {
+        s = cg_ef_packet_open_(&d, side, used + offset, len - offset, ef->desc.n - values_done, !sink);
         c->packet_start = values_done;
-        if (s == CG_OK)
-            s = sink ? cg_decode_to_(side, used + offset, info.packet_bytes, 1.0f, 1.0f, NULL, sink, (size_t)info.n, 1)
-                     : cg_packet_check_(side, used + offset, info.packet_bytes, (size_t)info.n);
+        if (s == CG_OK && sink) s = cg_packet_decode_(&d, side, 1.0f, 1.0f, NULL, sink, 1);
+        if (s != CG_OK) return s;
+        offset += d.info.packet_bytes;
+        values_done += (size_t)d.info.n;
     }
     return s == CG_OK && (values_done != ef->desc.n || len == 0) ? CG_E_MISMATCH : s;
 }

@@ -4,7 +4,7 @@
             opened in two steps
    Needs    base, kernels, packet, layout, select/thresholds, indices, decoder, verify, decode_into
    Touches  the caller's y; the list and info of cg_select_given_
-   Other headers may use: cg_decode_to_, cg_decoder_add_block_, cg_decoder_by_blocks_, cg_packet_check_,
+   Other headers may use: cg_decoder_add_block_, cg_decoder_by_blocks_, cg_packet_check_,
    cg_packet_decode_, cg_packet_header_, cg_packet_open_, cg_support_check_
    y is written only after the whole packet has been verified, unless CG_DECODE_DIRECT allows otherwise. */
 

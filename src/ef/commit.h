@@ -1,7 +1,7 @@
 /* commit: takes what was used of a step out of the residual
 
    Offers   cg_ef_commit_now_; the public cg_ef_commit, cg_ef_commit_with and cg_ef_rollback
-   Needs    step, mark, laq, rollback; decoding into a sink of core; cg_packet_check_ of exchange
+   Needs    step, mark, laq, rollback; decoding into a sink of core
    Touches  all vectors of the state, its counters and stats, and the caller's mean
    The contribution D of a rank is what its packet, or the packet that was used in its place, decodes to. Nothing
    changes before the packet has been verified. */
@@ -49,15 +49,14 @@ static cg_status cg_ef_for_each_packet_(
     const cg_ef *ef, const cg_extra *side, const uint8_t *used, size_t len, cg_ef_commit_ctx_ *c, cg_sink_ *sink) {
     size_t offset = 0, values_done = 0;
     cg_status s = used ? CG_OK : CG_E_ARG;
-    cg_info info;
-    for (; offset < len && s == CG_OK; offset += info.packet_bytes, values_done += (size_t)info.n) {
-        s = cg_inspect(used + offset, len - offset, &info);
-        if (s == CG_OK && info.n > ef->desc.n - values_done) s = CG_E_MISMATCH;
-        if (s == CG_OK && info.packet_bytes > len - offset) s = CG_E_CORRUPT;
+    cg_decoder_ d;
+    while (offset < len && s == CG_OK) {
+        s = cg_ef_packet_open_(&d, side, used + offset, len - offset, ef->desc.n - values_done, !sink);
         c->packet_start = values_done;
-        if (s == CG_OK)
-            s = sink ? cg_decode_to_(side, used + offset, info.packet_bytes, 1.0f, 1.0f, NULL, sink, (size_t)info.n, 1)
-                     : cg_packet_check_(side, used + offset, info.packet_bytes, (size_t)info.n);
+        if (s == CG_OK && sink) s = cg_packet_decode_(&d, side, 1.0f, 1.0f, NULL, sink, 1);
+        if (s != CG_OK) return s;
+        offset += d.info.packet_bytes;
+        values_done += (size_t)d.info.n;
     }
     return s == CG_OK && (values_done != ef->desc.n || len == 0) ? CG_E_MISMATCH : s;
 }

@@ -1,6 +1,6 @@
 /* laq: LAQ sends a packet only where it moves the model enough
 
-   Offers   cg_ef_laq_should_send_; the sinks cg_ef_energy_dense_ and cg_ef_energy_sparse_; the public cg_ef_moved
+   Offers   cg_ef_laq_should_send_; cg_ef_packet_open_; the sinks cg_ef_energy_dense_ and cg_ef_energy_sparse_; the public cg_ef_moved
    Needs    step; decoding into a sink of core
    Touches  ef->error; cg_ef_moved the ring of the last ten moves */
 
@@ -32,17 +32,28 @@ static double cg_ef_error_sparse_(const void *user, const uint64_t *index, size_
     for (size_t i = 0; i < many; i++) sum += cg_ef_error_dense_(user, (size_t)index[i], 1, v + i);
     return sum;
 }
+/* Opens the packet at the beginning of p[0, len), which has at most n values; verify: 0 if it has been verified. */
+static cg_status cg_ef_packet_open_(
+    cg_decoder_ *d, const cg_extra *side, const uint8_t *p, size_t len, size_t n, int verify) {
+    const cg_status s = cg_packet_header_(d, p, len, NULL, NULL);
+    if (s != CG_OK) return s;
+    if (d->info.n > n) return CG_E_MISMATCH;
+    if (d->info.packet_bytes > len) return CG_E_CORRUPT;
+    return cg_packet_open_(d, side, p, d->info.packet_bytes, verify);
+}
 /* The sum of what a pair of sinks returns for the values of a packet that this step has made. */
 static double cg_ef_packet_reduce_(const cg_ef_step_ *st, const void *packet, size_t len,
     double (*dense)(const void *, size_t, size_t, const float *),
     double (*sparse)(const void *, const uint64_t *, size_t, const float *)) {
+    cg_decoder_ d;
     cg_sink_ sink;
+    cg_status s = cg_ef_packet_open_(&d, &st->side, (const uint8_t *)packet, len, st->ef->desc.n, 0);
     sink.take_dense = dense;
     sink.take_sparse = sparse;
     sink.user = st;
     sink.energy = 0.0;
-    return cg_decode_to_(&st->side, packet, len, 1.0f, 1.0f, NULL, &sink, st->ef->desc.n, 1) == CG_OK ? sink.energy
-                                                                                                      : 0.0;
+    if (s == CG_OK) s = cg_packet_decode_(&d, &st->side, 1.0f, 1.0f, NULL, &sink, 1);
+    return s == CG_OK ? sink.energy : 0.0;
 }
 /* Whether a packet is worth sending (Sun 19): |D|^2 >= weight/10 sum of |moved|^2 / step^2 + 3 (its error + the
    error when last sent), or nothing was sent for too long. put: |p|^2. ef->error becomes the packet's, |p - D|^2. */
