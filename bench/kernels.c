@@ -2,7 +2,7 @@
 
    How fast every kernel is beside the same kernel of an earlier commit, in one process: chunk by chunk as operators
    call them, on one chunk that stays in the cache, and along vectors of 64 MB. Times are of this thread alone, and the
-   smallest of many rounds in which both take turns, so that a busy machine changes a ratio little.
+   smallest of many in which both take turns, so that a busy machine changes a ratio little.
 
    This file is compiled three times: with SIDE=kernels_before and SIDE=kernels_after, against the headers of each, and
    without for main. */
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { CHUNK = 2048, CHUNKS = 8192, ROWS = 5, SLOTS = 64, VOTERS = 32, SMALL = 2048, LARGE = 1 << 22 };
+enum { CHUNK = 2048, CHUNKS = 8192, PARTS = 64, ROWS = 5, SLOTS = 64, VOTERS = 32, SMALL = 2048, LARGE = 1 << 22 };
 
 /* What both sides read and write. x, y and bytes are long vectors, symbols[b] a chunk of symbols of b bits. */
 typedef struct kernel_data {
@@ -393,33 +393,32 @@ static double now(void) {
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-static double seconds(const kernel_run *r, int where, int times) {
+static double seconds(const kernel_run *r, size_t first, size_t step, int times) {
     const double begin = now();
-    size_t i;
-    if (where == WHOLE) r->run(0);
-    else if (where == MEMORY)
-        for (i = 0; i < CHUNKS; i++) r->run(i * CHUNK);
-    else
-        for (i = 0; i < (size_t)times; i++) r->run(0);
+    for (; times; times--, first += step) r->run(first);
     return now() - begin;
 }
-/* The smallest times of both, in nanoseconds per value; rounds go on until neither has become smaller for a while. */
+/* The smallest times of both, in nanoseconds per value; rounds go on until neither has become smaller for a while. Along
+   vectors the times are of parts, which the two take by turns: what else the machine does hits both alike. */
 static void measure(const kernel_run *a, const kernel_run *b, int where, double patience, double *best) {
-    const double values = where == WHOLE || where == MEMORY ? (double)CHUNK * CHUNKS : (double)CHUNK;
-    int times = 1, idle = 0, round;
-    best[0] = best[1] = 1e9;
-    if (where == CACHE)
-        while (seconds(a, where, times) < 100e-6) times *= 2;
-    for (round = 0; idle < (where == CACHE ? 40 : 12) * patience && round < 400; round++, idle++) {
-        const double t[2] = { seconds(a, where, times) / times, seconds(b, where, times) / times };
-        int s;
-        for (s = 0; s < 2; s++) {
-            if (t[s] < 0.995 * best[s]) idle = 0;
-            if (t[s] < best[s]) best[s] = t[s];
+    const int parts = where == MEMORY ? PARTS : 1, limit = (int)((where == CACHE ? 40 : 24) * patience);
+    const double values = where == CACHE ? (double)CHUNK : (double)CHUNK * CHUNKS;
+    double least[2][PARTS];
+    int times = where == MEMORY ? CHUNKS / PARTS : 1, idle = 0, round, p, s;
+    for (p = 0; p < PARTS; p++) least[0][p] = least[1][p] = 1e9;
+    while (where == CACHE && seconds(a, 0, 0, times) < 100e-6) times *= 2;
+    for (round = 0; idle < limit && round < 20 * limit; round++, idle++)
+        for (p = 0; p < parts; p++) {
+            double t;
+            s = (round + p) & 1;
+            t = seconds(s ? b : a, (size_t)p * (size_t)times * CHUNK, where == MEMORY ? CHUNK : 0, times);
+            if (t < 0.99 * least[s][p] && parts == 1) idle = 0;
+            if (t < least[s][p]) least[s][p] = t;
         }
+    for (s = 0; s < 2; s++) {
+        for (best[s] = 0.0, p = 0; p < parts; p++) best[s] += least[s][p];
+        best[s] *= 1e9 / values / (where == CACHE ? times : 1);
     }
-    best[0] *= 1e9 / values;
-    best[1] *= 1e9 / values;
 }
 static void show(const double *ns, double least, int *slow) {
     const double ratio = ns[0] / ns[1];

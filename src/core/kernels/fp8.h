@@ -42,7 +42,8 @@ CG_VECTOR_FN_ cg_vu_ cg_fp8_encode8_(cg_vu_ v, cg_vf_ inv, cg_fp8_format_ q) {
                  e = cg_vu_max_(cg_vu_and_(m, cg_vu_set_(0x7f800000u)), cg_vu_set_(q.min_normal_bits)),
                  large = cg_vu_add_(e, cg_vu_set_(q.dropped_bits << 23)),
                  sum = cg_vu_of_(cg_vf_add_(cg_vf_of_(m), cg_vf_of_(large)));
-    return cg_vu_add_(cg_vu_sub_(sum, large), cg_vu_shr_(e, q.dropped_bits));
+    /* sum - large, as the mantissa of large is 0: gcc would reorder the terms of a difference */
+    return cg_vu_add_(cg_vu_xor_(sum, large), cg_vu_shr_(e, q.dropped_bits));
 }
 CG_VECTOR_FN_ size_t cg_fp8_encode32_(const float *v, size_t n, float inv_scale, cg_fp8_format_ q, uint8_t *out) {
     const cg_vf_ inv = cg_vf_set_(inv_scale);

@@ -190,12 +190,15 @@ CG_VECTOR_FN_ cg_vf_ cg_median8_(cg_vf_ *v, int rows) {
     if (rows == 5)
         return cg_median3x8_(cg_vf_max_(cg_vf_min_(v[0], v[1]), cg_vf_min_(v[2], v[3])),
             cg_vf_min_(cg_vf_max_(v[0], v[1]), cg_vf_max_(v[2], v[3])), v[4]);
-    for (int i = 0; i < rows; i++)
+    CG_UNROLL_ROWS_
+    for (int i = 0; i < rows; i++) {
+        CG_UNROLL_ROWS_
         for (int j = i & 1; j + 1 < rows; j += 2) {
             const cg_vf_ a = v[j], b = v[j + 1];
             v[j] = cg_vf_min_(a, b);
             v[j + 1] = cg_vf_max_(a, b);
         }
+    }
     return rows & 1 ? v[rows / 2] : cg_mean2x8_(v[rows / 2 - 1], v[rows / 2]);
 }
 CG_VECTOR_FN_ void cg_line_estimate8_(const cg_line_target_ *p, int rows, float *out) {
@@ -222,6 +225,7 @@ CG_VECTOR_FN_ void cg_line_estimate_simd_(const cg_line_target_ *p, int rows, si
     else switch (rows) { /* constants, so that loops over rows unroll */
         case 1: cg_line_estimate8_(p, 1, out); break;
         case 3: cg_line_estimate8_(p, 3, out); break;
+        case 4: cg_line_estimate8_(p, 4, out); break;
         case 5: cg_line_estimate8_(p, 5, out); break;
         case 7: cg_line_estimate8_(p, 7, out); break;
         default: cg_line_estimate8_(p, rows, out); break;
