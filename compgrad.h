@@ -1251,7 +1251,7 @@ CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
     /* stmxcsr (%rax) and ldmxcsr (%rax) as bytes, as tcc does not know their names */
     __asm__ __volatile__(".byte 0x0f, 0xae, 0x18" : : "a"(&now) : "memory");
     env.saved = now;
-    /* loading it takes longer than all of this; the low six bits are flags of what has happened, which change nothing */
+    /* loading it takes longer than all of this; the low six bits are flags of what has happened, and change nothing */
     if ((now ^ clean) & 0xffc0) __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory");
 #elif defined(__aarch64__) && defined(__GNUC__)
     uint64_t now, clean = 0;
@@ -7056,9 +7056,9 @@ enum {
     CG_OWNS_SCALES_ = 1 << 19,       /* quantizer: cg_extra.scale cannot take the place of its scales */
     CG_CODES_EXPONENTS_ = 1 << 20,   /* quantizer: stores floats whose exponents huffman can code */
     CG_WANTS_ROTATION_ = 1 << 21,    /* quantizer: stands only behind a rotation, whose blocks are its buckets */
-    CG_ROUNDS_AT_RANDOM_ = 1 << 26,    /* quantizer: draws noise, unless it has a flag nearest that is set */
-    CG_AUX_IS_VARIANCE_ = 1 << 30,     /* selection: aux has variances of x; otherwise the gradient, where x is a sum */
-    CG_SCALES_ARE_ENDS_ = 1 << 27,     /* quantizer: its two scales are the ends of a range */
+    CG_ROUNDS_AT_RANDOM_ = 1 << 26,  /* quantizer: draws noise, unless it has a flag nearest that is set */
+    CG_AUX_IS_VARIANCE_ = 1 << 30,   /* selection: aux has variances of x; otherwise the gradient, where x is a sum */
+    CG_SCALES_ARE_ENDS_ = 1 << 27,   /* quantizer: its two scales are the ends of a range */
     CG_INDEX_LENGTH_VARIES_ = 1 << 28, /* code of indices: not their number alone says how long the section is */
     CG_IS_BIASED_ = 1 << 22            /* the mean of what is decoded differs from x, whatever the flags */
 };
@@ -8810,10 +8810,10 @@ static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *s
                             : 0.0f;
 }
 /* The exponent is that of the largest value of the element format. */
-#define CG_SET_SCALES_MX_(name, max_exponent)                                                           \
-  static void name(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {                \
-    (void)stage;                                                                                        \
-    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, max_exponent));                      \
+#define CG_SET_SCALES_MX_(name, max_exponent)                                            \
+  static void name(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) { \
+    (void)stage;                                                                         \
+    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, max_exponent));       \
   }
 CG_SET_SCALES_MX_(cg_set_scales_mx_e2m1_, 2)
 CG_SET_SCALES_MX_(cg_set_scales_mx_e4m3_, 8)
@@ -8905,21 +8905,21 @@ static void cg_decode_fp8_(
     kernels->fp8_decode(in, n, scale / full_scale, full_scale > CG_E4M3_MAX_, out, stream && !tiny);
     for (size_t i = 0; tiny && i < n; i++) cg_store_(out, i, cg_times_(cg_load_(out, i), CG_POW2_MINUS_100_));
 }
-#define CG_FP8_(format, max)                                               \
-  CG_ENCODE_FN_(cg_encode_##format##_) {                                   \
-    CG_UNUSED_(stage);                                                     \
-    CG_UNUSED_(key);                                                       \
-    CG_UNUSED_(position);                                                  \
-    CG_UNUSED_(lanes);                                                     \
-    kernels->fp8_encode(v, n, scales[0], max > CG_E4M3_MAX_, out);         \
-    return 0;                                                              \
-  }                                                                        \
-  CG_DECODE_FN_(cg_decode_##format##_) {                                   \
-    CG_UNUSED_(stage);                                                     \
-    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);           \
-  }                                                                        \
-  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                \
-    CG_UNUSED_(stage);                                                     \
+#define CG_FP8_(format, max)                                                \
+  CG_ENCODE_FN_(cg_encode_##format##_) {                                    \
+    CG_UNUSED_(stage);                                                      \
+    CG_UNUSED_(key);                                                        \
+    CG_UNUSED_(position);                                                   \
+    CG_UNUSED_(lanes);                                                      \
+    kernels->fp8_encode(v, n, scales[0], max > CG_E4M3_MAX_, out);          \
+    return 0;                                                               \
+  }                                                                         \
+  CG_DECODE_FN_(cg_decode_##format##_) {                                    \
+    CG_UNUSED_(stage);                                                      \
+    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);            \
+  }                                                                         \
+  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                 \
+    CG_UNUSED_(stage);                                                      \
     kernels->fp8_decode(in, n, scales[0], max > CG_E4M3_MAX_, out, stream); \
   }
 CG_FP8_(e4m3, CG_E4M3_MAX_)
@@ -9474,7 +9474,7 @@ static void cg_transform_block_(const cg_kernels_ *kernels, const cg_op *op, uin
     const size_t block_size = row->block;
     const uint32_t absmax_bits = kernels->absmax_bits(from, block_size);
     const int huge = absmax_bits >= 0x75000000u && absmax_bits < CG_INF_BITS_; /* 2^107 */
-    const float lift = op->transform.arg == 3 ? 1073741824.0f : 1048576.0f; /* 2^30 for three rounds, 2^20 */
+    const float lift = op->transform.arg == 3 ? 1073741824.0f : 1048576.0f;    /* 2^30 for three rounds, 2^20 */
     if (huge)
         for (size_t i = 0; i < block_size; i++) v[i] = cg_times_(cg_load_(from, i), 1.0f / lift);
     row->apply(kernels, &op->transform, key, block, huge ? v : from, v, inverse);
@@ -9589,7 +9589,7 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
    Offers   cg_list_ with its operations and its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_
    Needs    base, kernels (CG_SLACK_), stages, plan, transform (bytes of work)
    Touches  the caller's scratch
-   Other headers may use: cg_list_, cg_list_add_, cg_list_in_scratch_
+   Other headers may use: cg_list_, cg_list_add_, cg_list_open_
    Magnitudes are compared as bits: those of a float without its sign, as an integer. Every finite float is below
    CG_INF_BITS_, and NaN is above, so that whatever selects the largest finds what is not finite. */
 
@@ -9659,6 +9659,11 @@ static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, const cg_plan_ 
         p += 4 * allocated_n;
     }
     list->materialized = (float *)(void *)p;
+}
+/* The same for n values, for other headers. */
+CG_OFFERED_ void cg_list_open_(cg_list_ *list, const cg_op *op, uint64_t n, void *scratch) {
+    const cg_plan_ plan = cg_plan_of_(op, n);
+    cg_list_in_scratch_(list, op, &plan, scratch);
 }
 
 /* To be called before values from index i on are listed, at least for every multiple of CG_CHUNK_. */
@@ -10063,7 +10068,7 @@ typedef struct cg_selector_ {
     const float *x;         /* n values of any alignment; NULL: those of a lazy producer, top-k only */
     cg_producer_ *producer; /* top-k: makes x, or is lazy; NULL: x has been made */
     size_t n;
-    size_t max_selected; /* values to keep, at most */
+    size_t max_selected;           /* values to keep, at most */
     uint64_t shared_key, rank_key; /* for random numbers that are equal on all ranks, and different */
     cg_list_ *list;                /* result */
     cg_info *info;                 /* op and tag; k and threshold are results */
@@ -10131,8 +10136,7 @@ static cg_status cg_select_by_estimate_(const cg_selector_ *p, size_t k, float t
         if (!cg_filter_vector_(p->kernels, p->x, p->n, threshold_bits, list)) break;
         if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
         p->info->threshold = threshold;
-        if (list->count > p->max_selected)
-            p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, threshold_bits));
+        if (list->count > p->max_selected) p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, threshold_bits));
         if (list->count >= k - k / 5) return CG_OK;
     }
     return cg_select_topk_(p, k);
@@ -10405,7 +10409,7 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
     k = (size_t)cg_k_from_ratio_(stage->value, 0, n);
     for (int side = 0; side < 2; side++)
         quota[side] = one_side ? cg_min_(k, available[side])
-                                : (size_t)cg_k_from_ratio_(stage->value, 0, available[side]);
+                               : (size_t)cg_k_from_ratio_(stage->value, 0, available[side]);
     if (n > CG_CHUNK_) { /* a threshold that enough values of both sides should reach */
         uint32_t positive_bits = quota[0]
             ? cg_threshold_estimate_(p->x, NULL, n, quota[0], 0, 1, CG_INF_BITS_, 0, list->value, filters[0])
@@ -11163,7 +11167,7 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
 typedef struct cg_index_reader_ {
     const cg_kernels_ *kernels;
     const cg_index_coder_ *coder;
-    cg_index_bits_ bits; /* Elias-Fano or bitmap */
+    cg_index_bits_ bits;  /* Elias-Fano or bitmap */
     cg_rice_reader_ rice; /* golomb: takes the place of bits */
     uint64_t universe, values_per_index, transformed_n;
     uint64_t block, block_pos; /* cg_index_get_per_value_: the current block, and how many of its values were read */
@@ -11210,7 +11214,8 @@ static void cg_index_open_bitmap_(cg_index_reader_ *r, uint64_t k) {
     r->bits.bitmap = 1;
 }
 static void cg_index_open_golomb_(cg_index_reader_ *r, uint64_t k) {
-    cg_rice_reader_open_(&r->rice, r->bits.low_part, (size_t)(r->bits.end - r->bits.low_part), cg_rice_parameter_(r->universe, k));
+    cg_rice_reader_open_(
+        &r->rice, r->bits.low_part, (size_t)(r->bits.end - r->bits.low_part), cg_rice_parameter_(r->universe, k));
 }
 /* ... whether the bits that fill its words are zero, ... */
 static int cg_index_padding_elias_fano_(const cg_index_reader_ *r, uint64_t k) {
@@ -11364,8 +11369,8 @@ static const cg_selection_ cg_selections_[] = {
         blocks),
     CG_ROW_(CG_SELECT_GIVEN, "given", "support=0", CG_STALLS_("given"), CG_IS_BIASED_ | CG_NEEDS_SUPPORT_, CG_SIZE_(0),
         CG_NO_VALUE_, all, given, by_data),
-    CG_ROW_(CG_SELECT_VARIANCE, "variance", "alpha=1", CG_STALLS_("variance"), CG_IS_BIASED_ | CG_NEEDS_AUX_ | CG_AUX_IS_VARIANCE_,
-        CG_NO_SIZE_, CG_NOT_NEGATIVE_, all, variance, by_data),
+    CG_ROW_(CG_SELECT_VARIANCE, "variance", "alpha=1", CG_STALLS_("variance"),
+        CG_IS_BIASED_ | CG_NEEDS_AUX_ | CG_AUX_IS_VARIANCE_, CG_NO_SIZE_, CG_NOT_NEGATIVE_, all, variance, by_data),
 };
 #undef CG_ROW_
 
@@ -11473,9 +11478,9 @@ static const cg_stage_row_ cg_user_row_ = { CG_SLOT_QUANTIZE_, CG_QUANTIZE_USER,
 
 /* ---- codes of indices ---- */
 
-#define CG_ROW_(id, name, traits, bytes, bound, code, reader)                                                      \
-  {                                                                                                                \
-    id, name, traits, cg_index_bytes_##bytes##_, cg_index_bound_##bound##_, cg_index_put_##code##_,                \
+#define CG_ROW_(id, name, traits, bytes, bound, code, reader)                                                     \
+  {                                                                                                               \
+    id, name, traits, cg_index_bytes_##bytes##_, cg_index_bound_##bound##_, cg_index_put_##code##_,               \
         cg_index_open_##code##_, cg_index_get_##reader##_, cg_index_padding_##code##_, cg_index_check_##reader##_ \
   }
 static const cg_index_coder_ cg_index_coders_[] = {
@@ -11915,8 +11920,8 @@ static uint8_t *cg_encode_one_block_(const cg_encoder_ *e, cg_checksum_ *codes, 
     if (e->src->producer) e->src->producer->energy += result.energy;
     return e->codes + (size_t)e->lay->codes_bytes;
 }
-/* The whole value section: scales, piece table and codes. *sum becomes its checksum if to_sum is set, *bytes its length.
-   Errors: CG_E_NONFINITE, and CG_E_ARG for given scales; the section is undefined then. */
+/* The whole value section: scales, piece table and codes. *sum becomes its checksum if to_sum is set, *bytes its
+   length. Errors: CG_E_NONFINITE, and CG_E_ARG for given scales; the section is undefined then. */
 static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size_t *bytes) {
     const cg_layout_ *lay = e->lay;
     const size_t k = (size_t)lay->k, blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);

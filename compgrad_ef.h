@@ -533,7 +533,7 @@ static float cg_ef_decay_(const cg_ef_desc *d) { return d->decay != 0.0f ? d->de
    Offers   cg_omega_, cg_ef_scale_
    Needs    kinds; error and resolve of core
    Touches  nothing
-   The operator must be legal (cg_op_check_). w is 0 for biased operators. The residual of an operator with w >= 1
+   The operator must be legal. w is 0 for biased operators. The residual of an operator with w >= 1
    would grow without bound, so p is divided by 1 + w, which makes the operator contractive. */
 
 static double cg_omega_(const cg_op *op, const cg_resolved_ *r) { return cg_inflation_(op, &r->plan, 0) - 1.0; }
@@ -1242,8 +1242,7 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
         cg_ef_scale_vector_(ef, 0, cg_saturate64_((double)scale / (double)ef->scale));
         if (cg_ef_row_of_(d)->velocity_power)
             cg_ef_scale_vector_(ef, 1,
-                cg_saturate64_(
-                    cg_ef_velocity_scale_(d, (double)scale) / cg_ef_velocity_scale_(d, (double)ef->scale)));
+                cg_saturate64_(cg_ef_velocity_scale_(d, (double)scale) / cg_ef_velocity_scale_(d, (double)ef->scale)));
     }
     ef->scale = scale;
     ef->received_by = cg_ef_shift_rate_(d, st);
@@ -1269,11 +1268,10 @@ static void cg_ef_record_energy_(cg_ef *ef, double energy) {
 /* After a top-k of p whose k-th magnitude was `threshold`: ef->hint becomes a magnitude that about 5/4 k values should
    reach in the next step, so that one filter pass finds them all. Other operators leave the hint as it is. */
 static void cg_ef_update_hint_(cg_ef *ef, const cg_ef_step_ *st, const cg_producer_ *fill, float threshold) {
-    const cg_plan_ *plan = &st->resolved.plan;
-    const size_t k = (size_t)plan->max_selected;
+    const size_t k = (size_t)st->resolved.plan.max_selected;
     const float last_hint = cg_as_float_(fill->threshold_hint);
     float next_hint = cg_times_(threshold, 0.97f);
-    if (!(plan->traits & CG_TAKES_PRODUCER_) || st->op.sample.id || st->op.transform.id) return;
+    if (!(st->resolved.plan.traits & CG_TAKES_PRODUCER_) || st->op.sample.id || st->op.transform.id) return;
     /* magnitudes between hint and threshold are taken to lie evenly */
     if (fill->threshold_hint && fill->reached_hint > k && last_hint < threshold)
         next_hint = cg_plus_(threshold,
@@ -1368,7 +1366,8 @@ CG_API_ uint64_t cg_ef_mark(const cg_ef *ef) { return ef->mark; }
 /* src/ef/laq.h */
 /* laq: LAQ sends a packet only where it moves the model enough
 
-   Offers   cg_ef_laq_should_send_; cg_ef_packet_open_; the sinks cg_ef_energy_dense_ and cg_ef_energy_sparse_; the public cg_ef_moved
+   Offers   cg_ef_laq_should_send_; cg_ef_packet_open_; the sinks cg_ef_energy_dense_ and cg_ef_energy_sparse_; the
+            public cg_ef_moved
    Needs    step; decoding into a sink of core
    Touches  ef->error; cg_ef_moved the ring of the last ten moves */
 

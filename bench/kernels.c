@@ -398,8 +398,8 @@ static double seconds(const kernel_run *r, size_t first, size_t step, int times)
     for (; times; times--, first += step) r->run(first);
     return now() - begin;
 }
-/* The smallest times of both, in nanoseconds per value; rounds go on until neither has become smaller for a while. Along
-   vectors the times are of parts, which the two take by turns: what else the machine does hits both alike. */
+/* The smallest times of both, in nanoseconds per value; rounds go on until neither has become smaller for a while.
+   Along vectors the times are of parts, which the two take by turns: what else the machine does hits both alike. */
 static void measure(const kernel_run *a, const kernel_run *b, int where, double patience, double *best) {
     const int parts = where == MEMORY ? PARTS : 1, limit = (int)((where == CACHE ? 40 : 24) * patience);
     const double values = where == CACHE ? (double)CHUNK : (double)CHUNK * CHUNKS;

@@ -376,8 +376,8 @@ static uint8_t *cg_encode_one_block_(const cg_encoder_ *e, cg_checksum_ *codes, 
     if (e->src->producer) e->src->producer->energy += result.energy;
     return e->codes + (size_t)e->lay->codes_bytes;
 }
-/* The whole value section: scales, piece table and codes. *sum becomes its checksum if to_sum is set, *bytes its length.
-   Errors: CG_E_NONFINITE, and CG_E_ARG for given scales; the section is undefined then. */
+/* The whole value section: scales, piece table and codes. *sum becomes its checksum if to_sum is set, *bytes its
+   length. Errors: CG_E_NONFINITE, and CG_E_ARG for given scales; the section is undefined then. */
 static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size_t *bytes) {
     const cg_layout_ *lay = e->lay;
     const size_t k = (size_t)lay->k, blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);

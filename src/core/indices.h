@@ -135,7 +135,7 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
 typedef struct cg_index_reader_ {
     const cg_kernels_ *kernels;
     const cg_index_coder_ *coder;
-    cg_index_bits_ bits; /* Elias-Fano or bitmap */
+    cg_index_bits_ bits;  /* Elias-Fano or bitmap */
     cg_rice_reader_ rice; /* golomb: takes the place of bits */
     uint64_t universe, values_per_index, transformed_n;
     uint64_t block, block_pos; /* cg_index_get_per_value_: the current block, and how many of its values were read */
@@ -182,7 +182,8 @@ static void cg_index_open_bitmap_(cg_index_reader_ *r, uint64_t k) {
     r->bits.bitmap = 1;
 }
 static void cg_index_open_golomb_(cg_index_reader_ *r, uint64_t k) {
-    cg_rice_reader_open_(&r->rice, r->bits.low_part, (size_t)(r->bits.end - r->bits.low_part), cg_rice_parameter_(r->universe, k));
+    cg_rice_reader_open_(
+        &r->rice, r->bits.low_part, (size_t)(r->bits.end - r->bits.low_part), cg_rice_parameter_(r->universe, k));
 }
 /* ... whether the bits that fill its words are zero, ... */
 static int cg_index_padding_elias_fano_(const cg_index_reader_ *r, uint64_t k) {

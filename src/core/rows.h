@@ -105,8 +105,8 @@ static const cg_selection_ cg_selections_[] = {
         blocks),
     CG_ROW_(CG_SELECT_GIVEN, "given", "support=0", CG_STALLS_("given"), CG_IS_BIASED_ | CG_NEEDS_SUPPORT_, CG_SIZE_(0),
         CG_NO_VALUE_, all, given, by_data),
-    CG_ROW_(CG_SELECT_VARIANCE, "variance", "alpha=1", CG_STALLS_("variance"), CG_IS_BIASED_ | CG_NEEDS_AUX_ | CG_AUX_IS_VARIANCE_,
-        CG_NO_SIZE_, CG_NOT_NEGATIVE_, all, variance, by_data),
+    CG_ROW_(CG_SELECT_VARIANCE, "variance", "alpha=1", CG_STALLS_("variance"),
+        CG_IS_BIASED_ | CG_NEEDS_AUX_ | CG_AUX_IS_VARIANCE_, CG_NO_SIZE_, CG_NOT_NEGATIVE_, all, variance, by_data),
 };
 #undef CG_ROW_
 
@@ -214,9 +214,9 @@ static const cg_stage_row_ cg_user_row_ = { CG_SLOT_QUANTIZE_, CG_QUANTIZE_USER,
 
 /* ---- codes of indices ---- */
 
-#define CG_ROW_(id, name, traits, bytes, bound, code, reader)                                                      \
-  {                                                                                                                \
-    id, name, traits, cg_index_bytes_##bytes##_, cg_index_bound_##bound##_, cg_index_put_##code##_,                \
+#define CG_ROW_(id, name, traits, bytes, bound, code, reader)                                                     \
+  {                                                                                                               \
+    id, name, traits, cg_index_bytes_##bytes##_, cg_index_bound_##bound##_, cg_index_put_##code##_,               \
         cg_index_open_##code##_, cg_index_get_##reader##_, cg_index_padding_##code##_, cg_index_check_##reader##_ \
   }
 static const cg_index_coder_ cg_index_coders_[] = {

@@ -50,9 +50,9 @@ enum {
     CG_OWNS_SCALES_ = 1 << 19,       /* quantizer: cg_extra.scale cannot take the place of its scales */
     CG_CODES_EXPONENTS_ = 1 << 20,   /* quantizer: stores floats whose exponents huffman can code */
     CG_WANTS_ROTATION_ = 1 << 21,    /* quantizer: stands only behind a rotation, whose blocks are its buckets */
-    CG_ROUNDS_AT_RANDOM_ = 1 << 26,    /* quantizer: draws noise, unless it has a flag nearest that is set */
-    CG_AUX_IS_VARIANCE_ = 1 << 30,     /* selection: aux has variances of x; otherwise the gradient, where x is a sum */
-    CG_SCALES_ARE_ENDS_ = 1 << 27,     /* quantizer: its two scales are the ends of a range */
+    CG_ROUNDS_AT_RANDOM_ = 1 << 26,  /* quantizer: draws noise, unless it has a flag nearest that is set */
+    CG_AUX_IS_VARIANCE_ = 1 << 30,   /* selection: aux has variances of x; otherwise the gradient, where x is a sum */
+    CG_SCALES_ARE_ENDS_ = 1 << 27,   /* quantizer: its two scales are the ends of a range */
     CG_INDEX_LENGTH_VARIES_ = 1 << 28, /* code of indices: not their number alone says how long the section is */
     CG_IS_BIASED_ = 1 << 22            /* the mean of what is decoded differs from x, whatever the flags */
 };

@@ -43,7 +43,7 @@ static void cg_transform_block_(const cg_kernels_ *kernels, const cg_op *op, uin
     const size_t block_size = row->block;
     const uint32_t absmax_bits = kernels->absmax_bits(from, block_size);
     const int huge = absmax_bits >= 0x75000000u && absmax_bits < CG_INF_BITS_; /* 2^107 */
-    const float lift = op->transform.arg == 3 ? 1073741824.0f : 1048576.0f; /* 2^30 for three rounds, 2^20 */
+    const float lift = op->transform.arg == 3 ? 1073741824.0f : 1048576.0f;    /* 2^30 for three rounds, 2^20 */
     if (huge)
         for (size_t i = 0; i < block_size; i++) v[i] = cg_times_(cg_load_(from, i), 1.0f / lift);
     row->apply(kernels, &op->transform, key, block, huge ? v : from, v, inverse);

@@ -1,6 +1,7 @@
 /* laq: LAQ sends a packet only where it moves the model enough
 
-   Offers   cg_ef_laq_should_send_; cg_ef_packet_open_; the sinks cg_ef_energy_dense_ and cg_ef_energy_sparse_; the public cg_ef_moved
+   Offers   cg_ef_laq_should_send_; cg_ef_packet_open_; the sinks cg_ef_energy_dense_ and cg_ef_energy_sparse_; the
+            public cg_ef_moved
    Needs    step; decoding into a sink of core
    Touches  ef->error; cg_ef_moved the ring of the last ten moves */
 

@@ -3,7 +3,7 @@
    Offers   cg_omega_, cg_ef_scale_
    Needs    kinds; error and resolve of core
    Touches  nothing
-   The operator must be legal (cg_op_check_). w is 0 for biased operators. The residual of an operator with w >= 1
+   The operator must be legal. w is 0 for biased operators. The residual of an operator with w >= 1
    would grow without bound, so p is divided by 1 + w, which makes the operator contractive. */
 
 static double cg_omega_(const cg_op *op, const cg_resolved_ *r) { return cg_inflation_(op, &r->plan, 0) - 1.0; }

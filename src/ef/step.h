@@ -295,8 +295,7 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
         cg_ef_scale_vector_(ef, 0, cg_saturate64_((double)scale / (double)ef->scale));
         if (cg_ef_row_of_(d)->velocity_power)
             cg_ef_scale_vector_(ef, 1,
-                cg_saturate64_(
-                    cg_ef_velocity_scale_(d, (double)scale) / cg_ef_velocity_scale_(d, (double)ef->scale)));
+                cg_saturate64_(cg_ef_velocity_scale_(d, (double)scale) / cg_ef_velocity_scale_(d, (double)ef->scale)));
     }
     ef->scale = scale;
     ef->received_by = cg_ef_shift_rate_(d, st);
@@ -322,11 +321,10 @@ static void cg_ef_record_energy_(cg_ef *ef, double energy) {
 /* After a top-k of p whose k-th magnitude was `threshold`: ef->hint becomes a magnitude that about 5/4 k values should
    reach in the next step, so that one filter pass finds them all. Other operators leave the hint as it is. */
 static void cg_ef_update_hint_(cg_ef *ef, const cg_ef_step_ *st, const cg_producer_ *fill, float threshold) {
-    const cg_plan_ *plan = &st->resolved.plan;
-    const size_t k = (size_t)plan->max_selected;
+    const size_t k = (size_t)st->resolved.plan.max_selected;
     const float last_hint = cg_as_float_(fill->threshold_hint);
     float next_hint = cg_times_(threshold, 0.97f);
-    if (!(plan->traits & CG_TAKES_PRODUCER_) || st->op.sample.id || st->op.transform.id) return;
+    if (!(st->resolved.plan.traits & CG_TAKES_PRODUCER_) || st->op.sample.id || st->op.transform.id) return;
     /* magnitudes between hint and threshold are taken to lie evenly */
     if (fill->threshold_hint && fill->reached_hint > k && last_hint < threshold)
         next_hint = cg_plus_(threshold,

@@ -28,7 +28,7 @@ static cg_status cg_check_finite_(const float *x, size_t n) {
         if (kernels->absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_INF_BITS_) return CG_E_NONFINITE;
     return CG_OK;
 }
-/* Top-k as an operator: cg_scratch and cg_list_in_scratch_ read k and the kind of list from it. */
+/* Top-k as an operator: cg_scratch and cg_list_open_ read k and the kind of list from it. */
 static cg_op cg_heavy_search_op_(size_t k) {
     cg_op op = cg_topk(1.0f);
     op.k = k ? k : 1;
@@ -41,7 +41,6 @@ CG_API_ size_t cg_sketch_heavy_scratch(const cg_sketch *sketch, size_t k) {
 /* Prepares a search for up to k coordinates, k from 1. CG_E_CAPACITY: scratch is too small. CG_E_NONFINITE: a sum has
    become too large for a float, in any cell: a median of rows might not show it, and no threshold would be finite. */
 static cg_status cg_heavy_search_open_(cg_heavy_search_ *h, const cg_sketch *s, size_t k, void *scratch, size_t bytes) {
-    cg_plan_ plan;
     size_t need;
     memset(h, 0, sizeof *h);
     h->sketch = s;
@@ -49,8 +48,7 @@ static cg_status cg_heavy_search_open_(cg_heavy_search_ *h, const cg_sketch *s, 
     need = cg_scratch(&h->op, s->desc.n);
     if (!need || need > bytes) return CG_E_CAPACITY;
     if (!scratch && s->desc.n) return CG_E_ARG;
-    plan = cg_plan_of_(&h->op, s->desc.n);
-    cg_list_in_scratch_(&h->list, &h->op, &plan, scratch);
+    cg_list_open_(&h->list, &h->op, s->desc.n, scratch);
     h->fill.make = cg_sketch_estimate_range_;
     h->fill.user = s;
     h->fill.n = s->desc.n;

@@ -19,7 +19,7 @@ CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
     /* stmxcsr (%rax) and ldmxcsr (%rax) as bytes, as tcc does not know their names */
     __asm__ __volatile__(".byte 0x0f, 0xae, 0x18" : : "a"(&now) : "memory");
     env.saved = now;
-    /* loading it takes longer than all of this; the low six bits are flags of what has happened, which change nothing */
+    /* loading it takes longer than all of this; the low six bits are flags of what has happened, and change nothing */
     if ((now ^ clean) & 0xffc0) __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory");
 #elif defined(__aarch64__) && defined(__GNUC__)
     uint64_t now, clean = 0;

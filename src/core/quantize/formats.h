@@ -71,21 +71,21 @@ static void cg_decode_fp8_(
     kernels->fp8_decode(in, n, scale / full_scale, full_scale > CG_E4M3_MAX_, out, stream && !tiny);
     for (size_t i = 0; tiny && i < n; i++) cg_store_(out, i, cg_times_(cg_load_(out, i), CG_POW2_MINUS_100_));
 }
-#define CG_FP8_(format, max)                                               \
-  CG_ENCODE_FN_(cg_encode_##format##_) {                                   \
-    CG_UNUSED_(stage);                                                     \
-    CG_UNUSED_(key);                                                       \
-    CG_UNUSED_(position);                                                  \
-    CG_UNUSED_(lanes);                                                     \
-    kernels->fp8_encode(v, n, scales[0], max > CG_E4M3_MAX_, out);         \
-    return 0;                                                              \
-  }                                                                        \
-  CG_DECODE_FN_(cg_decode_##format##_) {                                   \
-    CG_UNUSED_(stage);                                                     \
-    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);           \
-  }                                                                        \
-  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                \
-    CG_UNUSED_(stage);                                                     \
+#define CG_FP8_(format, max)                                                \
+  CG_ENCODE_FN_(cg_encode_##format##_) {                                    \
+    CG_UNUSED_(stage);                                                      \
+    CG_UNUSED_(key);                                                        \
+    CG_UNUSED_(position);                                                   \
+    CG_UNUSED_(lanes);                                                      \
+    kernels->fp8_encode(v, n, scales[0], max > CG_E4M3_MAX_, out);          \
+    return 0;                                                               \
+  }                                                                         \
+  CG_DECODE_FN_(cg_decode_##format##_) {                                    \
+    CG_UNUSED_(stage);                                                      \
+    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);            \
+  }                                                                         \
+  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                 \
+    CG_UNUSED_(stage);                                                      \
     kernels->fp8_decode(in, n, scales[0], max > CG_E4M3_MAX_, out, stream); \
   }
 CG_FP8_(e4m3, CG_E4M3_MAX_)

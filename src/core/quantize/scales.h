@@ -229,10 +229,10 @@ static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *s
                             : 0.0f;
 }
 /* The exponent is that of the largest value of the element format. */
-#define CG_SET_SCALES_MX_(name, max_exponent)                                                           \
-  static void name(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {                \
-    (void)stage;                                                                                        \
-    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, max_exponent));                      \
+#define CG_SET_SCALES_MX_(name, max_exponent)                                            \
+  static void name(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) { \
+    (void)stage;                                                                         \
+    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, max_exponent));       \
   }
 CG_SET_SCALES_MX_(cg_set_scales_mx_e2m1_, 2)
 CG_SET_SCALES_MX_(cg_set_scales_mx_e4m3_, 8)

@@ -3,7 +3,7 @@
    Offers   cg_list_ with its operations and its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_
    Needs    base, kernels (CG_SLACK_), stages, plan, transform (bytes of work)
    Touches  the caller's scratch
-   Other headers may use: cg_list_, cg_list_add_, cg_list_in_scratch_
+   Other headers may use: cg_list_, cg_list_add_, cg_list_open_
    Magnitudes are compared as bits: those of a float without its sign, as an integer. Every finite float is below
    CG_INF_BITS_, and NaN is above, so that whatever selects the largest finds what is not finite. */
 
@@ -73,6 +73,11 @@ static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, const cg_plan_ 
         p += 4 * allocated_n;
     }
     list->materialized = (float *)(void *)p;
+}
+/* The same for n values, for other headers. */
+CG_OFFERED_ void cg_list_open_(cg_list_ *list, const cg_op *op, uint64_t n, void *scratch) {
+    const cg_plan_ plan = cg_plan_of_(op, n);
+    cg_list_in_scratch_(list, op, &plan, scratch);
 }
 
 /* To be called before values from index i on are listed, at least for every multiple of CG_CHUNK_. */

@@ -31,7 +31,7 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
     k = (size_t)cg_k_from_ratio_(stage->value, 0, n);
     for (int side = 0; side < 2; side++)
         quota[side] = one_side ? cg_min_(k, available[side])
-                                : (size_t)cg_k_from_ratio_(stage->value, 0, available[side]);
+                               : (size_t)cg_k_from_ratio_(stage->value, 0, available[side]);
     if (n > CG_CHUNK_) { /* a threshold that enough values of both sides should reach */
         uint32_t positive_bits = quota[0]
             ? cg_threshold_estimate_(p->x, NULL, n, quota[0], 0, 1, CG_INF_BITS_, 0, list->value, filters[0])

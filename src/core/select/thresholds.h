@@ -24,7 +24,7 @@ typedef struct cg_selector_ {
     const float *x;         /* n values of any alignment; NULL: those of a lazy producer, top-k only */
     cg_producer_ *producer; /* top-k: makes x, or is lazy; NULL: x has been made */
     size_t n;
-    size_t max_selected; /* values to keep, at most */
+    size_t max_selected;           /* values to keep, at most */
     uint64_t shared_key, rank_key; /* for random numbers that are equal on all ranks, and different */
     cg_list_ *list;                /* result */
     cg_info *info;                 /* op and tag; k and threshold are results */
@@ -92,8 +92,7 @@ static cg_status cg_select_by_estimate_(const cg_selector_ *p, size_t k, float t
         if (!cg_filter_vector_(p->kernels, p->x, p->n, threshold_bits, list)) break;
         if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
         p->info->threshold = threshold;
-        if (list->count > p->max_selected)
-            p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, threshold_bits));
+        if (list->count > p->max_selected) p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, threshold_bits));
         if (list->count >= k - k / 5) return CG_OK;
     }
     return cg_select_topk_(p, k);
