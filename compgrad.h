@@ -868,7 +868,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 #elif defined(__x86_64__) || defined(__i386__)
 #  undef CG_AVX2_
 #  define CG_AVX2_ 1
-#  if !defined(COMPGRAD_NO_AVX512) && (defined(__clang__) || __GNUC__ >= 7)
+#  if !defined(COMPGRAD_NO_AVX512) && (defined(__clang__) ? defined(__SSE2__) : __GNUC__ >= 7)
 #    undef CG_AVX512_
 #    define CG_AVX512_ 1
 #  endif
@@ -1084,8 +1084,8 @@ CG_INLINE_ size_t cg_size_or_zero_(uint64_t bytes) { return bytes > SIZE_MAX / 2
    comparisons with Inf or NaN for constants. */
 
 /* clang's back end fuses a product with a sum under -ffp-contract=fast, whatever the pragmas of fp_begin say. An empty
-   asm statement hides the product from it. */
-#if defined(__clang__) && defined(__FMA__)
+   asm statement hides the product from it. AVX-512 has the instruction, and what its kernels call is inlined there. */
+#if defined(__clang__) && (defined(__FMA__) || CG_AVX512_)
 #  define CG_NO_FMA_(product) __asm__("" : "+x"(product))
 #elif defined(__clang__) && defined(__aarch64__)
 #  define CG_NO_FMA_(product) __asm__("" : "+w"(product))
@@ -1681,15 +1681,9 @@ CG_EACH2_(u, cg_vb_sub_, u, u, (cg_pb_)x - (cg_pb_)y)
 CG_EACH1_(u, cg_vb_is_zero_, u, (cg_pb_)x == (cg_pb_)(x ^ x))
 CG_EACH2_(q, cg_vq_add_, q, q, x + y)
 
-/* A product that is never fused with a sum. clang takes AVX-512 to have the instruction, so the kernels that are also
-   compiled for that are in need of it even where the includer's flags are not. */
-CG_VECTOR_FN_ cg_pf_ cg_pf_mul_(cg_pf_ x, cg_pf_ y) {
+CG_VECTOR_FN_ cg_pf_ cg_pf_mul_(cg_pf_ x, cg_pf_ y) { /* never fused with a sum */
     cg_pf_ p = x * y;
-#  if CG_AVX512_ && defined(__clang__)
-    __asm__("" : "+x"(p));
-#  else
     CG_NO_FMA_(p);
-#  endif
     return p;
 }
 CG_EACH2_(f, cg_vf_mul_, f, f, cg_pf_mul_(x, y))
@@ -7238,7 +7232,6 @@ static cg_status cg_op_check_new_(const cg_op *op) { return cg_op_only_old_(op) 
    Offers   cg_plan_, cg_plan_of_, cg_k_from_ratio_, sizes of matrices, and how many values a stage leaves
    Needs    base, random, stages, the clamp of r from lowrank
    Touches  nothing
-   Other headers may use: cg_plan_, cg_plan_of_
    The vector has n values, sampled_n after the sample, transformed_n after the transform, and at most max_selected
    after the selection. All operators here have passed cg_op_check_. */
 
@@ -7338,7 +7331,7 @@ static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag); /
 static void cg_plan_resume_(cg_plan_ *plan, const cg_op *op);
 /* All but traits, which are set. tag: of the rank whose plan this is; NULL: of the rank whose sample leaves most. */
 static void cg_plan_set_(cg_plan_ *plan, const cg_op *op, uint64_t n, const cg_tag *tag);
-CG_OFFERED_ cg_plan_ cg_plan_of_(const cg_op *op, uint64_t n) {
+static cg_plan_ cg_plan_of_(const cg_op *op, uint64_t n) {
     cg_plan_ plan;
     plan.traits = cg_op_traits_(op);
     cg_plan_set_(&plan, op, n, NULL);

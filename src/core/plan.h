@@ -3,7 +3,6 @@
    Offers   cg_plan_, cg_plan_of_, cg_k_from_ratio_, sizes of matrices, and how many values a stage leaves
    Needs    base, random, stages, the clamp of r from lowrank
    Touches  nothing
-   Other headers may use: cg_plan_, cg_plan_of_
    The vector has n values, sampled_n after the sample, transformed_n after the transform, and at most max_selected
    after the selection. All operators here have passed cg_op_check_. */
 
@@ -103,7 +102,7 @@ static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag); /
 static void cg_plan_resume_(cg_plan_ *plan, const cg_op *op);
 /* All but traits, which are set. tag: of the rank whose plan this is; NULL: of the rank whose sample leaves most. */
 static void cg_plan_set_(cg_plan_ *plan, const cg_op *op, uint64_t n, const cg_tag *tag);
-CG_OFFERED_ cg_plan_ cg_plan_of_(const cg_op *op, uint64_t n) {
+static cg_plan_ cg_plan_of_(const cg_op *op, uint64_t n) {
     cg_plan_ plan;
     plan.traits = cg_op_traits_(op);
     cg_plan_set_(&plan, op, n, NULL);

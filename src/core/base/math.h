@@ -7,8 +7,8 @@
    comparisons with Inf or NaN for constants. */
 
 /* clang's back end fuses a product with a sum under -ffp-contract=fast, whatever the pragmas of fp_begin say. An empty
-   asm statement hides the product from it. */
-#if defined(__clang__) && defined(__FMA__)
+   asm statement hides the product from it. AVX-512 has the instruction, and what its kernels call is inlined there. */
+#if defined(__clang__) && (defined(__FMA__) || CG_AVX512_)
 #  define CG_NO_FMA_(product) __asm__("" : "+x"(product))
 #elif defined(__clang__) && defined(__aarch64__)
 #  define CG_NO_FMA_(product) __asm__("" : "+w"(product))

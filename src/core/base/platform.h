@@ -47,7 +47,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 #elif defined(__x86_64__) || defined(__i386__)
 #  undef CG_AVX2_
 #  define CG_AVX2_ 1
-#  if !defined(COMPGRAD_NO_AVX512) && (defined(__clang__) || __GNUC__ >= 7)
+#  if !defined(COMPGRAD_NO_AVX512) && (defined(__clang__) ? defined(__SSE2__) : __GNUC__ >= 7)
 #    undef CG_AVX512_
 #    define CG_AVX512_ 1
 #  endif

@@ -89,15 +89,9 @@ CG_EACH2_(u, cg_vb_sub_, u, u, (cg_pb_)x - (cg_pb_)y)
 CG_EACH1_(u, cg_vb_is_zero_, u, (cg_pb_)x == (cg_pb_)(x ^ x))
 CG_EACH2_(q, cg_vq_add_, q, q, x + y)
 
-/* A product that is never fused with a sum. clang takes AVX-512 to have the instruction, so the kernels that are also
-   compiled for that are in need of it even where the includer's flags are not. */
-CG_VECTOR_FN_ cg_pf_ cg_pf_mul_(cg_pf_ x, cg_pf_ y) {
+CG_VECTOR_FN_ cg_pf_ cg_pf_mul_(cg_pf_ x, cg_pf_ y) { /* never fused with a sum */
     cg_pf_ p = x * y;
-#  if CG_AVX512_ && defined(__clang__)
-    __asm__("" : "+x"(p));
-#  else
     CG_NO_FMA_(p);
-#  endif
     return p;
 }
 CG_EACH2_(f, cg_vf_mul_, f, f, cg_pf_mul_(x, y))
