@@ -11560,11 +11560,11 @@ typedef struct cg_encoder_ {
 
 /* What one block leaves for the end of the wave. */
 typedef struct cg_block_result_ {
-    cg_checksum_ checksum;  /* of its codes, if packed */
-    cg_bucket_stats_ stats; /* cg_measure_block_: all; else only absmax_bits, the finite check */
-    double lane_total;      /* the sum of encode's lanes */
-    double energy;          /* the sum of squares that the producer returned */
-    size_t bytes;           /* of its codes, with a value code */
+    cg_checksum_ checksum; /* of its codes, if packed */
+    uint32_t absmax_bits;  /* the finite check */
+    double lane_total;     /* the sum of encode's lanes */
+    double energy;         /* the sum of squares that the producer returned */
+    size_t bytes;          /* of its codes, with a value code */
 } cg_block_result_;
 
 static const cg_bucket_stats_ cg_bucket_stats_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_, { 0.0, 0.0 }, 0, 0 };
@@ -11733,7 +11733,7 @@ static int cg_encode_chunk_(
     return 1;
 }
 /* Encodes a block without a value code: every chunk has its place in the codes. Stops at a value that is not finite,
-   which result->stats shows. A producer makes the values on the way. */
+   which result->absmax_bits shows. A producer makes the values on the way. */
 CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_result_ *result) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
@@ -11758,7 +11758,7 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_
         while (bytes % 4) out[bytes++] = 0; /* only at the end of the section */
         if (e->to_sum) e->kernels->checksum(&result->checksum, out, bytes / 4);
     }
-    result->stats.absmax_bits = enc.absmax_bits;
+    result->absmax_bits = enc.absmax_bits;
     result->lane_total = cg_block_encoder_total_(&enc, e);
     cg_fenv_leave_thread_(env);
 }
@@ -11798,14 +11798,14 @@ CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uin
         at += (size_t)cg_word_bytes_(entry & 0x3fffffffu);
     }
     result->bytes = (size_t)(at - out);
-    result->stats.absmax_bits = enc.absmax_bits;
+    result->absmax_bits = enc.absmax_bits;
     result->lane_total = cg_block_encoder_total_(&enc, e);
     cg_fenv_leave_thread_(env);
 }
 /* Statistics of values [first, last), which lie in one block. */
-CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_block_result_ *result) {
+CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_bucket_stats_ *stats) {
     cg_fenv_ env = cg_fenv_enter_thread_();
-    result->stats = cg_measure_(e, first, last, NULL, 0, 0);
+    *stats = cg_measure_(e, first, last, NULL, 0, 0);
     cg_fenv_leave_thread_(env);
 }
 /* Blocks of the next wave, of so many that are left. */
@@ -11840,7 +11840,7 @@ CG_NOINLINE_ void cg_producer_make_all_(cg_source_ *src) {
 /* A pass before all others: measures buckets longer than a block, and stores their scales. */
 CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
     const size_t k = (size_t)e->lay->k, bucket_size = (size_t)e->lay->bucket_size;
-    cg_block_result_ results[CG_WAVE_];
+    cg_bucket_stats_ stats[CG_WAVE_];
     for (size_t b = 0; b * bucket_size < k; b++) {
         const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket_size;
         cg_bucket_stats_ stat = cg_bucket_stats_none_;
@@ -11850,9 +11850,9 @@ CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
             CG_PARALLEL_
             for (int i = 0; i < many; i++) {
                 size_t from = (block + (size_t)i) * CG_BLOCK_, to = cg_min_(CG_BLOCK_, last - from) + from;
-                cg_measure_block_(e, from < start ? start : from, to, &results[i]);
+                cg_measure_block_(e, from < start ? start : from, to, &stats[i]);
             }
-            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &results[i].stats);
+            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &stats[i]);
             if (stat.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
         }
         e->lay->quantizer->set_scales(e->stage, &stat, scales);
@@ -11889,7 +11889,7 @@ CG_NOINLINE_ uint8_t *cg_encode_waves_(const cg_encoder_ *e, size_t blocks, cg_c
             else cg_encode_block_(e, block + (size_t)i, &results[i]);
         }
         for (int i = 0; i < many; i++) {
-            if (results[i].stats.absmax_bits >= CG_INF_BITS_) return NULL;
+            if (results[i].absmax_bits >= CG_INF_BITS_) return NULL;
             *total += results[i].lane_total;
             if (e->src->producer && !lay->value_code) e->src->producer->energy += results[i].energy;
             if (!lay->value_code) {
@@ -11907,7 +11907,7 @@ CG_NOINLINE_ uint8_t *cg_encode_waves_(const cg_encoder_ *e, size_t blocks, cg_c
 static uint8_t *cg_encode_one_block_(const cg_encoder_ *e, cg_checksum_ *codes, double *total) {
     cg_block_result_ result;
     cg_encode_block_(e, 0, &result);
-    if (result.stats.absmax_bits >= CG_INF_BITS_) return NULL;
+    if (result.absmax_bits >= CG_INF_BITS_) return NULL;
     *codes = result.checksum;
     *total = result.lane_total;
     if (e->src->producer) e->src->producer->energy += result.energy;
@@ -12252,6 +12252,8 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
     if (traits & CG_NEEDS_AUX_ && !extra->aux) return "the operator needs the n floats cg_extra.aux";
     return extra->scale ? "a scale in cg_extra.scale is negative or not finite" : cg_status_str(s);
 }
+/* No packet of so many values overflows a size_t. */
+#define CG_MANY_ ((size_t)1 << 24)
 /* cg_compress_checked_ but for the report. */
 static cg_status cg_compress_unreported_(const cg_op *op, const cg_plan_ *known, const cg_tag *tag,
     const cg_extra *extra, const float *x, cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len,
@@ -12270,8 +12272,8 @@ static cg_status cg_compress_unreported_(const cg_op *op, const cg_plan_ *known,
     if (tag) info.tag = *tag;
     if (plan.traits & CG_IS_PER_RANK_ && info.tag.rank >= op->sample.size) return CG_E_ARG;
     if (!known) cg_plan_set_(&plan, op, n, NULL);
-    if (plan.transformed_n == CG_TOO_LARGE_) return CG_E_ARG;
-    if (plan.traits & CG_IS_USER_CODEC_ && !cg_plan_bound_(&plan, op, extra)) return CG_E_ARG;
+    /* x must not be read where the bound is 0: that is, where a codec refuses or so many values overflow */
+    if ((plan.traits & CG_IS_USER_CODEC_ || n > CG_MANY_) && !cg_plan_bound_(&plan, op, extra)) return CG_E_ARG;
     s = cg_extra_check_(op, extra);
     if (s != CG_OK) return s;
     if (cg_scratch_bytes_(op, &plan) > scratch_bytes) return CG_E_CAPACITY;
@@ -12996,6 +12998,13 @@ CG_NOINLINE_ cg_status cg_given_open_(cg_decoder_ *d, cg_decoder_ *support, cons
         ? CG_OK
         : CG_E_MISMATCH;
 }
+/* Whether the support of an opened packet whose selection is `given` is the one that it was made with. */
+CG_NOINLINE_ cg_status cg_given_check_(cg_decoder_ *d, const cg_extra *extra) {
+    cg_decoder_ support;
+    const cg_status s = cg_given_open_(d, &support, extra, (size_t)d->info.n);
+    d->support = NULL;
+    return s;
+}
 /* An opened packet: y = alpha*decoded + beta*y, or with a sink the decoded values to that, and y may be NULL.
    verified: 1 if these very bytes have passed cg_verify_. cg_fenv_enter_ has been called. y is as it was unless CG_OK
    is returned, or CG_DECODE_DIRECT is set, or a user codec refuses what it accepted before. */
@@ -13090,10 +13099,10 @@ CG_OFFERED_ cg_status cg_support_check_(const cg_extra *side, size_t n) {
 }
 /* Everything that cg_decode would find wrong with a packet of n values, without decoding it. */
 CG_OFFERED_ cg_status cg_packet_check_(const cg_extra *side, const void *packet, size_t len, size_t n) {
-    cg_decoder_ d, support;
+    cg_decoder_ d;
     float no_output = 0.0f;
     cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 1);
-    if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(&d, &support, side, n);
+    if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_check_(&d, side);
     return s == CG_OK ? cg_verify_(&d) : s;
 }
 /* In two steps, for callers who look at the header in between. First: the header of len bytes, to d->info and d->plan.
@@ -13106,14 +13115,10 @@ CG_OFFERED_ cg_status cg_packet_header_(
    sections, for one that has been verified before. After CG_OK the packet is open, as long as it stays where it is. */
 CG_OFFERED_ cg_status cg_packet_open_(
     cg_decoder_ *d, const cg_extra *side, const void *packet, size_t len, int verify) {
-    cg_decoder_ support;
     cg_status s = cg_extra_check_(NULL, side);
     if (s == CG_OK) s = cg_decoder_open_rest_(d, side, packet, len, NULL, 1);
-    if (s != CG_OK || !verify) return s;
-    if (d->plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(d, &support, side, (size_t)d->info.n);
-    if (s == CG_OK) s = cg_verify_(d);
-    d->support = NULL; /* it ends here */
-    return s;
+    if (s == CG_OK && verify && d->plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_check_(d, side);
+    return s == CG_OK && verify ? cg_verify_(d) : s;
 }
 /* y = alpha D + beta y of an opened packet, by blocks of CG_BLOCK_ values with cg_decoder_add_block_, unless that
    cannot be (a selection, a sample, a code, a matrix): then 0 is returned, and d->alpha and d->beta are set

@@ -603,26 +603,27 @@ static double omega_quantize_0_1(const cg_stage *q, double k) {
 static cg_resolved_ resolved_of(const cg_op *op, size_t n) {
     cg_resolved_ r;
     memset(&r, 0, sizeof r);
-    if (cg_resolve_(op, NULL, n, &r) != CG_OK) r.plan.n = 0;
+    r.plan = cg_plan_of_(op, n);
     return r;
 }
-static double omega_of(const cg_op *op, size_t n) {
+static double omega_now(const cg_op *op, size_t n) {
     const cg_resolved_ r = resolved_of(op, n);
     return cg_omega_(op, &r);
 }
 static double omega_0_1(const cg_op *op, size_t n) {
-    const cg_shape_ shape = cg_shape_of_(op, n);
+    const cg_plan_ plan = cg_plan_of_(op, n);
     double inflation = 1.0;
-    if (!n || !shape.transformed_n) return 0.0;
+    if (!n || !plan.transformed_n) return 0.0;
     if (op->sample.id && !(op->sample.flags & CG_FLAG_UNSCALED))
-        inflation *= op->sample.id == CG_SAMPLE_PERMK ? (double)op->sample.size : (double)n / (double)shape.sampled_n;
+        inflation *= op->sample.id == CG_SAMPLE_PERMK ? (double)op->sample.size : (double)n / (double)plan.sampled_n;
     if (op->transform.id == CG_TRANSFORM_ATOMO) {
-        const double least = (double)(shape.rows < shape.cols ? shape.rows : shape.cols), ratio = least / shape.r;
+        const double rows = (double)op->transform.size, cols = (double)op->transform.value,
+                     ratio = (rows < cols ? rows : cols) / (double)cg_matrix_r_(op);
         inflation *= ratio > 1.0 ? ratio : 1.0;
     }
     if (op->select.id == CG_SELECT_WANGNI) inflation *= 1.0 / (double)op->select.value;
     if (op->select.id == CG_SELECT_WANGNIVAR) inflation *= 1.0 + (double)op->select.value;
-    return inflation * (1.0 + omega_quantize_0_1(&op->quantize, (double)shape.max_selected)) - 1.0;
+    return inflation * (1.0 + omega_quantize_0_1(&op->quantize, (double)plan.max_selected)) - 1.0;
 }
 static float scale_0_1(const cg_op *op, size_t n) {
     const cg_stage *q = &op->quantize;
@@ -660,7 +661,7 @@ TEST error_feedback_is_as_it_was(void) {
                             if (cg_op_check_(&op) != CG_OK) continue;
                             for (size_t i = 0; i < sizeof N / sizeof *N; i++) {
                                 const cg_resolved_ r = resolved_of(&op, N[i]);
-                                const double is = omega_of(&op, N[i]), was = omega_0_1(&op, N[i]);
+                                const double is = omega_now(&op, N[i]), was = omega_0_1(&op, N[i]);
                                 desc.n = N[i];
                                 compared++;
                                 SAY("%s, n %lu: %.17g, was %.17g", ops_text(&op), (unsigned long)N[i], is, was);
@@ -672,8 +673,8 @@ TEST error_feedback_is_as_it_was(void) {
         for (uint32_t cols = 1; cols < 40; cols += 3)
             for (int r = 1; r <= 64; r += 5) {
                 const cg_op a = cg_atomo(rows, cols, r), l = cg_lowrank(rows, cols, r);
-                ASSERT_EQ(omega_0_1(&a, (size_t)rows * cols), omega_of(&a, (size_t)rows * cols));
-                ASSERT_EQ(omega_0_1(&l, (size_t)rows * cols), omega_of(&l, (size_t)rows * cols));
+                ASSERT_EQ(omega_0_1(&a, (size_t)rows * cols), omega_now(&a, (size_t)rows * cols));
+                ASSERT_EQ(omega_0_1(&l, (size_t)rows * cols), omega_now(&l, (size_t)rows * cols));
             }
     ASSERT(compared > 20000);
     PASS();

@@ -281,6 +281,8 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
     if (traits & CG_NEEDS_AUX_ && !extra->aux) return "the operator needs the n floats cg_extra.aux";
     return extra->scale ? "a scale in cg_extra.scale is negative or not finite" : cg_status_str(s);
 }
+/* No packet of so many values overflows a size_t. */
+#define CG_MANY_ ((size_t)1 << 24)
 /* cg_compress_checked_ but for the report. */
 static cg_status cg_compress_unreported_(const cg_op *op, const cg_plan_ *known, const cg_tag *tag,
     const cg_extra *extra, const float *x, cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len,
@@ -299,8 +301,8 @@ static cg_status cg_compress_unreported_(const cg_op *op, const cg_plan_ *known,
     if (tag) info.tag = *tag;
     if (plan.traits & CG_IS_PER_RANK_ && info.tag.rank >= op->sample.size) return CG_E_ARG;
     if (!known) cg_plan_set_(&plan, op, n, NULL);
-    if (plan.transformed_n == CG_TOO_LARGE_) return CG_E_ARG;
-    if (plan.traits & CG_IS_USER_CODEC_ && !cg_plan_bound_(&plan, op, extra)) return CG_E_ARG;
+    /* x must not be read where the bound is 0: that is, where a codec refuses or so many values overflow */
+    if ((plan.traits & CG_IS_USER_CODEC_ || n > CG_MANY_) && !cg_plan_bound_(&plan, op, extra)) return CG_E_ARG;
     s = cg_extra_check_(op, extra);
     if (s != CG_OK) return s;
     if (cg_scratch_bytes_(op, &plan) > scratch_bytes) return CG_E_CAPACITY;

@@ -109,6 +109,13 @@ CG_NOINLINE_ cg_status cg_given_open_(cg_decoder_ *d, cg_decoder_ *support, cons
         ? CG_OK
         : CG_E_MISMATCH;
 }
+/* Whether the support of an opened packet whose selection is `given` is the one that it was made with. */
+CG_NOINLINE_ cg_status cg_given_check_(cg_decoder_ *d, const cg_extra *extra) {
+    cg_decoder_ support;
+    const cg_status s = cg_given_open_(d, &support, extra, (size_t)d->info.n);
+    d->support = NULL;
+    return s;
+}
 /* An opened packet: y = alpha*decoded + beta*y, or with a sink the decoded values to that, and y may be NULL.
    verified: 1 if these very bytes have passed cg_verify_. cg_fenv_enter_ has been called. y is as it was unless CG_OK
    is returned, or CG_DECODE_DIRECT is set, or a user codec refuses what it accepted before. */
@@ -203,10 +210,10 @@ CG_OFFERED_ cg_status cg_support_check_(const cg_extra *side, size_t n) {
 }
 /* Everything that cg_decode would find wrong with a packet of n values, without decoding it. */
 CG_OFFERED_ cg_status cg_packet_check_(const cg_extra *side, const void *packet, size_t len, size_t n) {
-    cg_decoder_ d, support;
+    cg_decoder_ d;
     float no_output = 0.0f;
     cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 1);
-    if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(&d, &support, side, n);
+    if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_check_(&d, side);
     return s == CG_OK ? cg_verify_(&d) : s;
 }
 /* In two steps, for callers who look at the header in between. First: the header of len bytes, to d->info and d->plan.
@@ -219,14 +226,10 @@ CG_OFFERED_ cg_status cg_packet_header_(
    sections, for one that has been verified before. After CG_OK the packet is open, as long as it stays where it is. */
 CG_OFFERED_ cg_status cg_packet_open_(
     cg_decoder_ *d, const cg_extra *side, const void *packet, size_t len, int verify) {
-    cg_decoder_ support;
     cg_status s = cg_extra_check_(NULL, side);
     if (s == CG_OK) s = cg_decoder_open_rest_(d, side, packet, len, NULL, 1);
-    if (s != CG_OK || !verify) return s;
-    if (d->plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_open_(d, &support, side, (size_t)d->info.n);
-    if (s == CG_OK) s = cg_verify_(d);
-    d->support = NULL; /* it ends here */
-    return s;
+    if (s == CG_OK && verify && d->plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_check_(d, side);
+    return s == CG_OK && verify ? cg_verify_(d) : s;
 }
 /* y = alpha D + beta y of an opened packet, by blocks of CG_BLOCK_ values with cg_decoder_add_block_, unless that
    cannot be (a selection, a sample, a code, a matrix): then 0 is returned, and d->alpha and d->beta are set

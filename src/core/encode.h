@@ -23,11 +23,11 @@ typedef struct cg_encoder_ {
 
 /* What one block leaves for the end of the wave. */
 typedef struct cg_block_result_ {
-    cg_checksum_ checksum;  /* of its codes, if packed */
-    cg_bucket_stats_ stats; /* cg_measure_block_: all; else only absmax_bits, the finite check */
-    double lane_total;      /* the sum of encode's lanes */
-    double energy;          /* the sum of squares that the producer returned */
-    size_t bytes;           /* of its codes, with a value code */
+    cg_checksum_ checksum; /* of its codes, if packed */
+    uint32_t absmax_bits;  /* the finite check */
+    double lane_total;     /* the sum of encode's lanes */
+    double energy;         /* the sum of squares that the producer returned */
+    size_t bytes;          /* of its codes, with a value code */
 } cg_block_result_;
 
 static const cg_bucket_stats_ cg_bucket_stats_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_, { 0.0, 0.0 }, 0, 0 };
@@ -196,7 +196,7 @@ static int cg_encode_chunk_(
     return 1;
 }
 /* Encodes a block without a value code: every chunk has its place in the codes. Stops at a value that is not finite,
-   which result->stats shows. A producer makes the values on the way. */
+   which result->absmax_bits shows. A producer makes the values on the way. */
 CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_result_ *result) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
@@ -221,7 +221,7 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_
         while (bytes % 4) out[bytes++] = 0; /* only at the end of the section */
         if (e->to_sum) e->kernels->checksum(&result->checksum, out, bytes / 4);
     }
-    result->stats.absmax_bits = enc.absmax_bits;
+    result->absmax_bits = enc.absmax_bits;
     result->lane_total = cg_block_encoder_total_(&enc, e);
     cg_fenv_leave_thread_(env);
 }
@@ -261,14 +261,14 @@ CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uin
         at += (size_t)cg_word_bytes_(entry & 0x3fffffffu);
     }
     result->bytes = (size_t)(at - out);
-    result->stats.absmax_bits = enc.absmax_bits;
+    result->absmax_bits = enc.absmax_bits;
     result->lane_total = cg_block_encoder_total_(&enc, e);
     cg_fenv_leave_thread_(env);
 }
 /* Statistics of values [first, last), which lie in one block. */
-CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_block_result_ *result) {
+CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_bucket_stats_ *stats) {
     cg_fenv_ env = cg_fenv_enter_thread_();
-    result->stats = cg_measure_(e, first, last, NULL, 0, 0);
+    *stats = cg_measure_(e, first, last, NULL, 0, 0);
     cg_fenv_leave_thread_(env);
 }
 /* Blocks of the next wave, of so many that are left. */
@@ -303,7 +303,7 @@ CG_NOINLINE_ void cg_producer_make_all_(cg_source_ *src) {
 /* A pass before all others: measures buckets longer than a block, and stores their scales. */
 CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
     const size_t k = (size_t)e->lay->k, bucket_size = (size_t)e->lay->bucket_size;
-    cg_block_result_ results[CG_WAVE_];
+    cg_bucket_stats_ stats[CG_WAVE_];
     for (size_t b = 0; b * bucket_size < k; b++) {
         const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket_size;
         cg_bucket_stats_ stat = cg_bucket_stats_none_;
@@ -313,9 +313,9 @@ CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
             CG_PARALLEL_
             for (int i = 0; i < many; i++) {
                 size_t from = (block + (size_t)i) * CG_BLOCK_, to = cg_min_(CG_BLOCK_, last - from) + from;
-                cg_measure_block_(e, from < start ? start : from, to, &results[i]);
+                cg_measure_block_(e, from < start ? start : from, to, &stats[i]);
             }
-            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &results[i].stats);
+            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &stats[i]);
             if (stat.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
         }
         e->lay->quantizer->set_scales(e->stage, &stat, scales);
@@ -352,7 +352,7 @@ CG_NOINLINE_ uint8_t *cg_encode_waves_(const cg_encoder_ *e, size_t blocks, cg_c
             else cg_encode_block_(e, block + (size_t)i, &results[i]);
         }
         for (int i = 0; i < many; i++) {
-            if (results[i].stats.absmax_bits >= CG_INF_BITS_) return NULL;
+            if (results[i].absmax_bits >= CG_INF_BITS_) return NULL;
             *total += results[i].lane_total;
             if (e->src->producer && !lay->value_code) e->src->producer->energy += results[i].energy;
             if (!lay->value_code) {
@@ -370,7 +370,7 @@ CG_NOINLINE_ uint8_t *cg_encode_waves_(const cg_encoder_ *e, size_t blocks, cg_c
 static uint8_t *cg_encode_one_block_(const cg_encoder_ *e, cg_checksum_ *codes, double *total) {
     cg_block_result_ result;
     cg_encode_block_(e, 0, &result);
-    if (result.stats.absmax_bits >= CG_INF_BITS_) return NULL;
+    if (result.absmax_bits >= CG_INF_BITS_) return NULL;
     *codes = result.checksum;
     *total = result.lane_total;
     if (e->src->producer) e->src->producer->energy += result.energy;

@@ -45,6 +45,7 @@ awk '{
         if (inside) { if (!(i = index($0, "*/"))) next; $0 = substr($0, i + 2); inside = 0 }
         gsub(/"([^"\\]|\\.)*"/, "\"\"")
         sub(/\/\/.*/, "")
+        gsub(/##_[A-Za-z0-9_]*/, "")        # the end of a name that begins with ours
         if (!(i = index($0, "/*"))) break
         printf "%s ", substr($0, 1, i - 1); $0 = substr($0, i + 2); inside = 1
     }
