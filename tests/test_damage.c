@@ -20,6 +20,7 @@
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"
 #include "compgrad_sketch.h"
+#include "short_names.h"
 #include "tier.h"
 
 enum {
@@ -245,31 +246,7 @@ static void conduct(void) {
 /* ---- jobs ---- */
 
 enum { PLAIN, LAYERS, EF, EF_LAYERS, SKETCH, SKETCHED, FETCHED };
-enum {
-    AUTO = CG_ROUTE_AUTO,
-    AG = CG_ROUTE_ALLGATHER,
-    RING = CG_ROUTE_RING,
-    TREE = CG_ROUTE_TREE,
-    SCATTER = CG_ROUTE_SCATTER,
-    SERVER = CG_ROUTE_SERVER,
-    MERGE = CG_ROUTE_MERGE,
-    SHARED = CG_ROUTE_SHARED,
-    REGION = CG_ROUTE_REGION,
-    LINEAR = CG_ROUTE_LINEAR
-};
-enum {
-    SUM = CG_FOLD_SUM,
-    VOTE = CG_FOLD_VOTE,
-    SOME = CG_FOLD_CONTRIBUTORS,
-    AGREE = CG_AGREE_SCALES,
-    SCORE = CG_LEADER_BY_SCORE,
-    CARRY = 1,
-    WARMED = 2,
-    WEIGHTS = 4,
-    MODEL = 8,
-    ABSTAINS = 16,
-    ALONE = 32
-};
+enum { CARRY = 1, WARMED = 2, WEIGHTS = 4, MODEL = 8, ABSTAINS = 16, ALONE = 32 };
 typedef struct job {
     int what;
     const char *op;

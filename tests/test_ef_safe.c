@@ -7,6 +7,7 @@
 #include "tier.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"
+#include "short_names.h"
 #include <math.h>
 
 enum { MOST = 5, N = 200, ROOM = 4500, ZONE = 64 };
@@ -800,18 +801,6 @@ TEST schedule(const plan *p, int size, uint64_t seed) {
 
 /* ---- over a transport that fails ---- */
 
-enum {
-    AG = CG_ROUTE_ALLGATHER,
-    RING = CG_ROUTE_RING,
-    TREE = CG_ROUTE_TREE,
-    SCATTER = CG_ROUTE_SCATTER,
-    SERVER = CG_ROUTE_SERVER,
-    MERGE = CG_ROUTE_MERGE,
-    SHARED = CG_ROUTE_SHARED,
-    REGION = CG_ROUTE_REGION,
-    LINEAR = CG_ROUTE_LINEAR,
-    AUTO = CG_ROUTE_AUTO
-};
 #define PLAIN(op, exact) \
   { op, CLASSIC, 0, 0, 0, 0, 0, 0, 0, exact, 0, op[0] == 't' ? 0.1f : 0.0f }
 static const trip trips[] = { { PLAIN("topk:0.1", 1000), AG, 0, NULL, 0 },

@@ -14,6 +14,7 @@
 #include "sim.h"
 #include "greatest.h"
 #define TIER_SPARED
+#include "short_names.h"
 #include "tier.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -38,24 +39,6 @@ typedef struct plan {
     const char *back;
     size_t n;
 } plan;
-enum {
-    AG = CG_ROUTE_ALLGATHER,
-    RING = CG_ROUTE_RING,
-    TREE = CG_ROUTE_TREE,
-    SCATTER = CG_ROUTE_SCATTER,
-    SERVER = CG_ROUTE_SERVER,
-    MERGE = CG_ROUTE_MERGE,
-    SHARED = CG_ROUTE_SHARED,
-    REGION = CG_ROUTE_REGION,
-    LINEAR = CG_ROUTE_LINEAR
-};
-enum {
-    SUM = CG_FOLD_SUM,
-    VOTE = CG_FOLD_VOTE,
-    SOME = CG_FOLD_CONTRIBUTORS,
-    AGREE = CG_AGREE_SCALES,
-    SCORE = CG_LEADER_BY_SCORE
-};
 
 static const plan plans[] = {
     /* op, route, fold, flags, carry, warm, weights, leader, back, n */

@@ -18,6 +18,7 @@ static const char *random_device = "/dev/urandom";
 #include "examples/transport_tcp.h"
 #undef accept
 #include "greatest.h"
+#include "ran.h"
 
 static int faulty_accept(int fd, struct sockaddr *a, socklen_t *len) {
     if (failures > 0) {
@@ -27,17 +28,6 @@ static int faulty_accept(int fd, struct sockaddr *a, socklen_t *len) {
     }
     return accept(fd, a, len);
 }
-
-/* In a rank's function: the line of what is wrong becomes its code, and so that of cg_threads_run. */
-#define NEED(cond)                        \
-  do {                                    \
-    if (!(cond)) return 10000 + __LINE__; \
-  } while (0)
-#define ASSERT_RAN(size, fn, job)                \
-  do {                                           \
-    int ran_ = cg_threads_run(size, fn, job);    \
-    ASSERT_EQ_FMT(0, ran_, "%d (10000 + line)"); \
-  } while (0)
 
 enum { MOST = 8, JOB = 4711, HELLO = 28, VERSION = 2 };
 static const char *const right = "a secret of sixteen bytes or more", *const wrong = "another secret, just as long";
