@@ -152,8 +152,9 @@ static inline int golden_side(const cg_op *op, const cg_tag *tag, const float *x
     if (n == GOLDEN_AGREED) {
         static const uint32_t sizes[] = { 0x3e000000, 0, 0x3f800000, 0x7e000000, 0x00000010, 0x40000000, 0x20000000 };
         const int two = op->quantize.id == CG_QUANTIZE_MINMAX || op->quantize.id == CG_QUANTIZE_ONEBIT;
-        float *scale = (float *)malloc(8 * n);
-        for (size_t i = 0; scale && i < 2 * n; i++) { /* of two, the lower one is negative */
+        const size_t many = 2 * (n + 1023); /* buckets of one value, after a rotation that fills up its last block */
+        float *scale = (float *)malloc(4 * many);
+        for (size_t i = 0; scale && i < many; i++) { /* of two, the lower one is negative */
             uint32_t bits = sizes[(two ? i / 2 : i) % 7] | (two && i % 2 == 0 ? 0x80000000u : 0u);
             memcpy(scale + i, &bits, 4);
         }
