@@ -398,6 +398,7 @@ typedef struct cg_report {
     uint64_t need;
     uint64_t
         at; /* CG_E_NONFINITE: index of the first value that is not finite; CG_NO_INDEX: of no value in particular */
+    uint64_t reserved[8]; /* zeros */
 } cg_report;
 /* Writes the whole sentence, with its final 0: why, and before and after it whatever else says where and how much, as
    in "rank 2: NaN or Inf in the values ...; value 17 is the first". 400 bytes always suffice; what does not fit is cut
@@ -958,6 +959,13 @@ void *memmove(void *to, const void *from, size_t bytes);
 #define CG_SIGN_BIT_ 0x80000000u
 #define CG_FLT_MAX_ 3.402823466e+38f
 
+/* Is the reserve of a public struct as it must be? */
+static int cg_all_zero_(const uint64_t *words, size_t count) {
+    uint64_t any = 0;
+    for (size_t i = 0; i < count; i++) any |= words[i];
+    return !any;
+}
+#define CG_RESERVE_IS_ZERO_(r) cg_all_zero_((r), sizeof(r) / sizeof *(r))
 /* The wire is little-endian, and p may be any address. */
 CG_INLINE_ uint16_t cg_get16_(const uint8_t *p) { return (uint16_t)(p[0] | (unsigned)p[1] << 8); }
 CG_INLINE_ uint32_t cg_get32_(const uint8_t *p) {

@@ -223,6 +223,13 @@ typedef struct cg_transport {
     /* sends out to rank `to` and receives in from rank `from`, both at the same time; a negative rank means that there
        is nothing to send, or nothing to receive */
     int (*sendrecv)(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from);
+    /* Optional, for servers, which do not know who sends next; exchanges never call it. Waits at most timeout_ms (< 0:
+       for as long as it takes; 0: only looks) for a message that some rank sends to this one by sendrecv. It receives
+       one message, whole: *len bytes of at most cap in in, and *from is its sender. No message in time is no error: it
+       returns 0 with *from = -1 and *len = 0. A message longer than cap is an error, and so is a rank that nobody can
+       hear any more, with that rank in *from. Of two messages of one sender the earlier comes first. */
+    int (*recv_any)(void *user, void *in, size_t cap, size_t *len, int *from, int timeout_ms);
+    uint64_t reserved[7]; /* must be 0 */
 } cg_transport;
 
 /* ---- what to exchange; the tables of routes and folds are in the manual above ---- */
@@ -296,6 +303,7 @@ typedef struct cg_exchange_desc {
     float rate; /* of model: finite, and 0 means 0; must be equal on all ranks, which is not checked */
     /* hash of what must be the same on all ranks beside desc: ranks that differ get CG_E_MISMATCH; 0: nothing */
     uint64_t common;
+    uint64_t reserved[8]; /* must be 0 */
 } cg_exchange_desc;
 
 /* ---- messages, for those who drive an exchange themselves ---- */
@@ -1269,6 +1277,7 @@ static const char *cg_bad_field_(const cg_ex_ *ex) {
     if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
         return "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it";
     if (!cg_rate_ok_(d)) return "rate must be finite";
+    if (!CG_RESERVE_IS_ZERO_(d->reserved)) return "desc.reserved must be 0: start from CG_ZERO";
     if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
     return NULL;
 }
@@ -3642,6 +3651,7 @@ static void cg_ex_init_(
 /* NULL, or why no message can be sent at all. */
 static const char *cg_transport_error_(const cg_transport *t) {
     if (t->size < 1 || t->rank < 0 || t->rank >= t->size) return "rank must be from 0 to size - 1";
+    if (!CG_RESERVE_IS_ZERO_(t->reserved)) return "reserved of the transport must be 0: start from CG_ZERO";
     if (t->size > 1 && !t->sendrecv && !t->allgather && !t->broadcast && !t->allreduce)
         return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
     return NULL;

@@ -93,6 +93,7 @@ typedef struct cg_sketch_desc { /* equal on all ranks; only sketches of equal de
     size_t n;                   /* coordinates, up to 2^40 */
     uint64_t seed;              /* of the hash */
     size_t groups;              /* cells per row and level for groups of coordinates; 0: no groups */
+    uint64_t reserved[2];       /* must be 0 */
 } cg_sketch_desc;
 
 typedef struct cg_sketch { /* you allocate it */
@@ -184,6 +185,7 @@ typedef struct cg_sketched_desc {
     int candidates; /* coordinates whose exact means are compared, divided by k; 0 = 4; 1: the sketch alone decides */
     float momentum; /* 0 <= momentum < 1 */
     int mix;        /* not 0: the candidates are chosen by HEAVYMIX */
+    uint64_t reserved[4]; /* must be 0 */
 } cg_sketched_desc;
 typedef struct cg_sketched { /* you allocate it; its arrays are inside mem */
     cg_sketched_desc desc;
@@ -216,6 +218,7 @@ typedef struct cg_fetched_desc {
     cg_sketch_desc sketch; /* without groups */
     size_t k;              /* coordinates in a result; at least 1 */
     float momentum, rate;  /* rate: 0 = 1; with desc->model the step is scaled by both rates */
+    uint64_t reserved[4];  /* must be 0 */
 } cg_fetched_desc;
 typedef struct cg_fetched { /* you allocate it; its cells are inside mem */
     cg_fetched_desc desc;
@@ -317,7 +320,8 @@ static cg_status cg_sketch_shape_(const cg_sketch_desc *d, cg_sketch *s) {
     memset(s, 0, sizeof *s);
     if (!d || d->rows < 1 || d->rows > CG_SKETCH_MAX_ROWS_ || d->cols < 1 || (uint64_t)d->n > (uint64_t)1 << 40)
         return CG_E_ARG;
-    if (d->cols > SIZE_MAX / 2 || d->cols / CG_SKETCH_LINE_ >= 0xffffffffu || (uint64_t)d->groups > 0xffffffffu)
+    if (d->cols > SIZE_MAX / 2 || d->cols / CG_SKETCH_LINE_ >= 0xffffffffu || (uint64_t)d->groups > 0xffffffffu ||
+        !CG_RESERVE_IS_ZERO_(d->reserved))
         return CG_E_ARG;
     s->desc = *d;
     s->desc.cols = (d->cols + CG_SKETCH_LINE_ - 1) / CG_SKETCH_LINE_ * CG_SKETCH_LINE_;
@@ -981,7 +985,8 @@ static size_t cg_sketched_candidates_(const cg_sketched_desc *d) {
     return many < d->sketch.n ? (size_t)many : d->sketch.n;
 }
 static cg_status cg_sketched_check_(const cg_sketched_desc *d) {
-    if (!d || d->candidates < 0 || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !d->k || d->sketch.n > SIZE_MAX / 64)
+    if (!d || d->candidates < 0 || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !d->k ||
+        d->sketch.n > SIZE_MAX / 64 || !CG_RESERVE_IS_ZERO_(d->reserved))
         return CG_E_ARG;
     return cg_sketch_memory(&d->sketch) ? CG_OK : CG_E_ARG;
 }
@@ -1167,7 +1172,9 @@ CG_API_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc 
    sketch and then the new momentum, until it is known that everything stays finite. */
 
 static cg_status cg_fetched_check_(const cg_fetched_desc *d) {
-    if (!d || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !cg_is_finite_(d->rate) || !d->k) return CG_E_ARG;
+    if (!d || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !cg_is_finite_(d->rate) || !d->k ||
+        !CG_RESERVE_IS_ZERO_(d->reserved))
+        return CG_E_ARG;
     if (d->sketch.groups) return CG_E_UNSUPPORTED; /* see cg_sketch_zero */
     return cg_sketch_memory(&d->sketch) && cg_sketch_memory(&d->sketch) < SIZE_MAX / 4 ? CG_OK : CG_E_ARG;
 }

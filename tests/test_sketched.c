@@ -1184,9 +1184,49 @@ SUITE(failures) {
     }
 }
 
+/* What a later version may put into a reserve is not ignored in silence. */
+TEST reserves_are_zero(void) {
+    cg_transport t = CG_ZERO;
+    cg_exchange_desc d = CG_ZERO;
+    cg_ef_desc e = CG_ZERO;
+    cg_sketch_desc k = CG_ZERO;
+    cg_sketched_desc s = CG_ZERO;
+    cg_fetched_desc f = CG_ZERO;
+    cg_ef ef;
+    cg_report report;
+    float x[4] = { 1, 2, 3, 4 };
+    static unsigned char mem[1 << 16];
+    t.size = 1;
+    e.n = 4;
+    k.rows = 3, k.cols = 256, k.n = 1000;
+    s.k = f.k = 1, s.sketch = f.sketch = k;
+    ASSERT(cg_ef_memory(&e) && cg_sketch_memory(&k) && cg_sketched_memory(&s) && cg_fetched_memory(&f));
+    ASSERT_EQ(CG_OK, cg_exchange(&d, &t, x, 4, mem, sizeof mem, &report));
+#define EACH(reserve, refused)                                       \
+  for (size_t i = 0; i < sizeof(reserve) / sizeof *(reserve); i++) { \
+    (reserve)[i] = UINT64_C(1) << (i * 9 % 64);                      \
+    ASSERT(refused);                                                 \
+    (reserve)[i] = 0;                                                \
+  }
+    EACH(t.reserved,
+        cg_exchange(&d, &t, x, 4, mem, sizeof mem, &report) == CG_E_ARG && strstr(report.why, "reserved") &&
+            !cg_exchange_memory(&d, &t, 4))
+    EACH(d.reserved,
+        cg_exchange(&d, &t, x, 4, mem, sizeof mem, &report) == CG_E_ARG && strstr(report.why, "reserved") &&
+            !cg_exchange_memory(&d, &t, 4))
+    EACH(e.reserved,
+        !cg_ef_memory(&e) && cg_ef_init(&ef, &e, mem, sizeof mem) == CG_E_ARG && strstr(ef.report.why, "reserved"))
+    EACH(k.reserved, !cg_sketch_memory(&k))
+    EACH(s.reserved, !cg_sketched_memory(&s))
+    EACH(f.reserved, !cg_fetched_memory(&f))
+    ASSERT(x[0] == 1 && x[3] == 4);
+    PASS();
+}
+
 SUITE(trained) {
     static const int sizes[] = { 2, 4, 8, 32 };
     make_truth();
+    RUN_TEST(reserves_are_zero);
     RUN_TEST(to_subtract_is_not_enough);
     for (int j = 0; j < (quick ? 1 : 4); j++) {
         RUN_TESTp(training_goes_as_well, LEAST_SQUARES, sizes[j]);

@@ -98,6 +98,7 @@ typedef struct cg_report {
     uint64_t need;
     uint64_t
         at; /* CG_E_NONFINITE: index of the first value that is not finite; CG_NO_INDEX: of no value in particular */
+    uint64_t reserved[8]; /* zeros */
 } cg_report;
 /* Writes the whole sentence, with its final 0: why, and before and after it whatever else says where and how much, as
    in "rank 2: NaN or Inf in the values ...; value 17 is the first". 400 bytes always suffice; what does not fit is cut

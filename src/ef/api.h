@@ -83,6 +83,7 @@ typedef struct cg_ef_desc {
     void *policy_user; /* passed to policy */
     /* floats of cg_exchange_desc.carry that cg_ef_exchange keeps, uses and saves: cg_exchange_carry(); 0: no carry */
     size_t carry;
+    uint64_t reserved[8]; /* must be 0 */
 } cg_ef_desc;
 
 typedef struct cg_ef_stats { /* of the last step */

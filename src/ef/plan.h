@@ -59,7 +59,7 @@ static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     cg_status s;
     memset(needs, 0, sizeof *needs);
     if (!d || !d->n || !cg_ef_row_at_(d->kind) || d->workers < 0 || d->clip_by > CG_CLIP_VALUE ||
-        d->warmup.kind > CG_WARMUP_TABLE)
+        d->warmup.kind > CG_WARMUP_TABLE || !CG_RESERVE_IS_ZERO_(d->reserved))
         return CG_E_ARG;
     if (!cg_ef_is_fraction_(d->momentum) || d->momentum == 1.0f || !cg_ef_is_fraction_(d->decay) ||
         !cg_ef_is_fraction_(d->alpha))
@@ -148,6 +148,7 @@ static void cg_ef_init_refused_(cg_ef *ef, const cg_ef_desc *d, cg_status s, uin
         cg_ef_fail_(ef, s, "desc has a field or an operator that this kind cannot use: see cg_ef_desc", 0, CG_NO_INDEX);
     if (s != CG_E_ARG) return;
     if (!d) ef->report.why = "desc is NULL";
+    else if (!CG_RESERVE_IS_ZERO_(d->reserved)) ef->report.why = "desc.reserved must be 0: start from CG_ZERO";
     else if (!d->n) ef->report.why = "desc.n is 0: it is the number of values in every gradient";
     else if (!cg_ef_op_why_(ef, &d->op, d->n))
         for (size_t i = 0; d->rules && i < d->rule_count; i++)

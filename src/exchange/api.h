@@ -31,6 +31,13 @@ typedef struct cg_transport {
     /* sends out to rank `to` and receives in from rank `from`, both at the same time; a negative rank means that there
        is nothing to send, or nothing to receive */
     int (*sendrecv)(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from);
+    /* Optional, for servers, which do not know who sends next; exchanges never call it. Waits at most timeout_ms (< 0:
+       for as long as it takes; 0: only looks) for a message that some rank sends to this one by sendrecv. It receives
+       one message, whole: *len bytes of at most cap in in, and *from is its sender. No message in time is no error: it
+       returns 0 with *from = -1 and *len = 0. A message longer than cap is an error, and so is a rank that nobody can
+       hear any more, with that rank in *from. Of two messages of one sender the earlier comes first. */
+    int (*recv_any)(void *user, void *in, size_t cap, size_t *len, int *from, int timeout_ms);
+    uint64_t reserved[7]; /* must be 0 */
 } cg_transport;
 
 /* ---- what to exchange; the tables of routes and folds are in the manual above ---- */
@@ -104,6 +111,7 @@ typedef struct cg_exchange_desc {
     float rate; /* of model: finite, and 0 means 0; must be equal on all ranks, which is not checked */
     /* hash of what must be the same on all ranks beside desc: ranks that differ get CG_E_MISMATCH; 0: nothing */
     uint64_t common;
+    uint64_t reserved[8]; /* must be 0 */
 } cg_exchange_desc;
 
 /* ---- messages, for those who drive an exchange themselves ---- */

@@ -150,6 +150,7 @@ static void cg_ex_init_(
 /* NULL, or why no message can be sent at all. */
 static const char *cg_transport_error_(const cg_transport *t) {
     if (t->size < 1 || t->rank < 0 || t->rank >= t->size) return "rank must be from 0 to size - 1";
+    if (!CG_RESERVE_IS_ZERO_(t->reserved)) return "reserved of the transport must be 0: start from CG_ZERO";
     if (t->size > 1 && !t->sendrecv && !t->allgather && !t->broadcast && !t->allreduce)
         return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
     return NULL;

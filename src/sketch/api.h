@@ -16,6 +16,7 @@ typedef struct cg_sketch_desc { /* equal on all ranks; only sketches of equal de
     size_t n;                   /* coordinates, up to 2^40 */
     uint64_t seed;              /* of the hash */
     size_t groups;              /* cells per row and level for groups of coordinates; 0: no groups */
+    uint64_t reserved[2];       /* must be 0 */
 } cg_sketch_desc;
 
 typedef struct cg_sketch { /* you allocate it */
@@ -107,6 +108,7 @@ typedef struct cg_sketched_desc {
     int candidates; /* coordinates whose exact means are compared, divided by k; 0 = 4; 1: the sketch alone decides */
     float momentum; /* 0 <= momentum < 1 */
     int mix;        /* not 0: the candidates are chosen by HEAVYMIX */
+    uint64_t reserved[4]; /* must be 0 */
 } cg_sketched_desc;
 typedef struct cg_sketched { /* you allocate it; its arrays are inside mem */
     cg_sketched_desc desc;
@@ -139,6 +141,7 @@ typedef struct cg_fetched_desc {
     cg_sketch_desc sketch; /* without groups */
     size_t k;              /* coordinates in a result; at least 1 */
     float momentum, rate;  /* rate: 0 = 1; with desc->model the step is scaled by both rates */
+    uint64_t reserved[4];  /* must be 0 */
 } cg_fetched_desc;
 typedef struct cg_fetched { /* you allocate it; its cells are inside mem */
     cg_fetched_desc desc;

@@ -7,7 +7,9 @@
    sketch and then the new momentum, until it is known that everything stays finite. */
 
 static cg_status cg_fetched_check_(const cg_fetched_desc *d) {
-    if (!d || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !cg_is_finite_(d->rate) || !d->k) return CG_E_ARG;
+    if (!d || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !cg_is_finite_(d->rate) || !d->k ||
+        !CG_RESERVE_IS_ZERO_(d->reserved))
+        return CG_E_ARG;
     if (d->sketch.groups) return CG_E_UNSUPPORTED; /* see cg_sketch_zero */
     return cg_sketch_memory(&d->sketch) && cg_sketch_memory(&d->sketch) < SIZE_MAX / 4 ? CG_OK : CG_E_ARG;
 }

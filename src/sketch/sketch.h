@@ -12,7 +12,8 @@ static cg_status cg_sketch_shape_(const cg_sketch_desc *d, cg_sketch *s) {
     memset(s, 0, sizeof *s);
     if (!d || d->rows < 1 || d->rows > CG_SKETCH_MAX_ROWS_ || d->cols < 1 || (uint64_t)d->n > (uint64_t)1 << 40)
         return CG_E_ARG;
-    if (d->cols > SIZE_MAX / 2 || d->cols / CG_SKETCH_LINE_ >= 0xffffffffu || (uint64_t)d->groups > 0xffffffffu)
+    if (d->cols > SIZE_MAX / 2 || d->cols / CG_SKETCH_LINE_ >= 0xffffffffu || (uint64_t)d->groups > 0xffffffffu ||
+        !CG_RESERVE_IS_ZERO_(d->reserved))
         return CG_E_ARG;
     s->desc = *d;
     s->desc.cols = (d->cols + CG_SKETCH_LINE_ - 1) / CG_SKETCH_LINE_ * CG_SKETCH_LINE_;

@@ -12,7 +12,8 @@ static size_t cg_sketched_candidates_(const cg_sketched_desc *d) {
     return many < d->sketch.n ? (size_t)many : d->sketch.n;
 }
 static cg_status cg_sketched_check_(const cg_sketched_desc *d) {
-    if (!d || d->candidates < 0 || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !d->k || d->sketch.n > SIZE_MAX / 64)
+    if (!d || d->candidates < 0 || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !d->k ||
+        d->sketch.n > SIZE_MAX / 64 || !CG_RESERVE_IS_ZERO_(d->reserved))
         return CG_E_ARG;
     return cg_sketch_memory(&d->sketch) ? CG_OK : CG_E_ARG;
 }

@@ -85,7 +85,7 @@ static int sketches(size_t n) {
 #define ALONE
 END
     elif grep -q cg_ef "$1"; then cat <<'END'
-static const cg_transport transport = { NULL, 0, 1, 0, NULL, NULL, NULL, NULL };
+static const cg_transport transport = { NULL, 0, 1, 0, NULL, NULL, NULL, NULL, NULL, { 0 } };
 static unsigned char mem[1 << 20];
 static cg_report report;
 #define ALONE

@@ -29,6 +29,13 @@
 #define CG_SIGN_BIT_ 0x80000000u
 #define CG_FLT_MAX_ 3.402823466e+38f
 
+/* Is the reserve of a public struct as it must be? */
+static int cg_all_zero_(const uint64_t *words, size_t count) {
+    uint64_t any = 0;
+    for (size_t i = 0; i < count; i++) any |= words[i];
+    return !any;
+}
+#define CG_RESERVE_IS_ZERO_(r) cg_all_zero_((r), sizeof(r) / sizeof *(r))
 /* The wire is little-endian, and p may be any address. */
 CG_INLINE_ uint16_t cg_get16_(const uint8_t *p) { return (uint16_t)(p[0] | (unsigned)p[1] << 8); }
 CG_INLINE_ uint32_t cg_get32_(const uint8_t *p) {
