@@ -174,6 +174,11 @@ typedef enum cg_ef_kind { /* the table of kinds is in the manual above */
     CG_EF_ONEBIT_ADAM
 } cg_ef_kind;
 
+/* The name of a kind in text, as "classic" and "momentum"; NULL: there is none with that number. */
+CG_API_ const char *cg_ef_kind_name(uint32_t kind);
+/* The kind of that name, in letters of either case. CG_E_ARG: there is none, and *kind stays as it is. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_kind_parse(uint32_t *kind, const char *text);
+
 /* Warm-up replaces the ratio of the operator in the first stages * period steps, counted by tag.step. */
 typedef enum cg_warmup_kind {
     CG_WARMUP_NONE = 0,
@@ -187,6 +192,8 @@ typedef struct cg_warmup {
     uint64_t period /* steps in a stage, for example those of an epoch; 0 = 1 */;
     const float *table /* CG_WARMUP_TABLE: `stages` ratios; must stay valid */;
 } cg_warmup;
+CG_API_ const char *cg_warmup_name(uint32_t kind); /* as cg_ef_kind_name */
+CG_API_ CG_CHECKED_ cg_status cg_warmup_parse(uint32_t *kind, const char *text);
 /* The ratio of that step, for an operator whose own ratio is `ratio`. */
 CG_API_ float cg_warmup_ratio(const cg_warmup *warmup, float ratio, uint64_t step);
 
@@ -490,7 +497,11 @@ enum {
 struct cg_ef_step_;
 /* Everything of a kind. st has the step's scales; g, e and u are what ef/step.h says. */
 typedef struct cg_ef_row_ {
-    uint32_t id, traits;
+    uint32_t id;
+    /* in text, and its parameters there: names of ef/mean_words.h, joined by ':'. The first is also given without its
+       name, and must be given if '!' follows it */
+    const char *name, *params;
+    uint32_t traits;
     float decay;                /* where desc.decay is 0 */
     int velocity_power;         /* the velocity is stored times 1 / (1 + w) to this power */
     float (*sent)(float decay); /* what is taken out of the residual for a contribution, as a part of it */
@@ -550,7 +561,7 @@ static float cg_ef_scale_(const cg_ef_desc *d, const cg_op *op, const cg_resolve
 /* src/ef/schedule.h */
 /* schedule: the operator of a step, from rules, policy, dense steps and warm-up
 
-   Offers   cg_ef_op_, cg_ef_warmup_op_, cg_op_ratio_stage_, cg_op_set_ratio_
+   Offers   cg_ef_op_, cg_ef_warmup_op_, cg_op_ratio_stage_, cg_op_set_ratio_; the table of warm-ups
    Needs    kinds; math of core/base
    Touches  nothing but its arguments; calls the user's policy
    The operator depends on the description, the tag and n alone, so that all ranks arrive at the same one. */
@@ -570,20 +581,44 @@ static double cg_exp_(double x) {
     for (; halvings > 0; halvings--) sum *= sum;
     return sum;
 }
+static float cg_warmup_power_(const cg_warmup *w, float ratio, uint64_t stage) {
+    return (float)cg_exp_((double)(stage + 1) / ((double)w->stages + 1.0) * cg_ln_((double)ratio));
+}
+static float cg_warmup_quarters_(const cg_warmup *w, float ratio, uint64_t stage) {
+    double quarter = 1.0;
+    (void)w;
+    for (uint64_t i = 0; i <= stage && quarter > (double)ratio; i++) quarter *= 0.25;
+    return quarter > (double)ratio ? (float)quarter : ratio;
+}
+static float cg_warmup_linear_(const cg_warmup *w, float ratio, uint64_t stage) {
+    return (float)(1.0 - cg_times64_((double)(stage + 1) / ((double)w->stages + 1.0), 1.0 - (double)ratio));
+}
+static float cg_warmup_table_(const cg_warmup *w, float ratio, uint64_t stage) {
+    (void)ratio;
+    return w->table[stage];
+}
+/* A kind of warm-up: its name in text, and the ratio of a stage below w->stages. Rows stand at their ids. */
+typedef struct cg_warmup_row_ {
+    uint32_t id;
+    const char *name;
+    int has_table; /* the ratios are given one by one */
+    float (*ratio)(const cg_warmup *w, float ratio, uint64_t stage);
+} cg_warmup_row_;
+static const cg_warmup_row_ cg_warmup_rows_[] = { { CG_WARMUP_NONE, "none", 0, NULL },
+    { CG_WARMUP_POWER, "power", 0, cg_warmup_power_ }, { CG_WARMUP_QUARTERS, "quarters", 0, cg_warmup_quarters_ },
+    { CG_WARMUP_LINEAR, "linear", 0, cg_warmup_linear_ }, { CG_WARMUP_TABLE, "table", 1, cg_warmup_table_ } };
+enum { CG_WARMUP_COUNT_ = sizeof cg_warmup_rows_ / sizeof cg_warmup_rows_[0] };
+CG_API_ const char *cg_warmup_name(uint32_t kind) {
+    return kind < CG_WARMUP_COUNT_ ? cg_warmup_rows_[kind].name : NULL;
+}
+CG_API_ cg_status cg_warmup_parse(uint32_t *kind, const char *text) {
+    return cg_name_parse_(kind, text, cg_warmup_name);
+}
 /* The ratio of a step, counted from the start of the warm-up. A CG_WARMUP_TABLE must have its table. */
 static float cg_warmup_ratio_(const cg_warmup *w, float ratio, uint64_t step) {
     const uint64_t stage = step / (w->period ? w->period : 1);
-    double progress, quarter = 1.0;
-    if (w->kind == CG_WARMUP_NONE || stage >= w->stages || !(ratio > 0.0f)) return ratio;
-    progress = (double)(stage + 1) / ((double)w->stages + 1.0);
-    switch (w->kind) {
-    case CG_WARMUP_POWER: return (float)cg_exp_(progress * cg_ln_((double)ratio));
-    case CG_WARMUP_QUARTERS:
-        for (uint64_t i = 0; i <= stage && quarter > (double)ratio; i++) quarter *= 0.25;
-        return quarter > (double)ratio ? (float)quarter : ratio;
-    case CG_WARMUP_LINEAR: return (float)(1.0 - cg_times64_(progress, 1.0 - (double)ratio));
-    default: return w->table[stage];
-    }
+    if (!w->kind || w->kind >= CG_WARMUP_COUNT_ || stage >= w->stages || !(ratio > 0.0f)) return ratio;
+    return cg_warmup_rows_[w->kind].ratio(w, ratio, stage);
 }
 CG_API_ float cg_warmup_ratio(const cg_warmup *warmup, float ratio, uint64_t step) {
     const cg_fenv_ env = cg_fenv_enter_();
@@ -2331,7 +2366,7 @@ CG_API_ cg_status cg_ef_withdraw(cg_ef *ef, const float *grad) { return cg_ef_wi
 /* src/ef/rows.h */
 /* rows: the kinds of error feedback: what each computes, and the table of them
 
-   Offers   cg_ef_row_at_
+   Offers   cg_ef_row_at_; the public names of kinds
    Needs    kinds (what a row holds), step, withdraw (cg_ef_solve_)
    Touches  chunks of the vectors of a state, in the functions that rows name
    A row stands at the place of its id. A new kind is a row here with its functions, beside its id. */
@@ -2424,36 +2459,46 @@ static void cg_ef_withdraw_variance_(cg_ef *ef, cg_ef_step_ *st) {
         if (ef->vector[1][i] < 0.0f) ef->vector[1][i] = 0.0f;
 }
 
-/* kind, traits, decay, velocity_power, sent, coefficients, compensate, withdraw_velocity */
+/* kind, name, parameters, traits, decay, velocity_power, sent, coefficients, compensate, withdraw_velocity */
 static const cg_ef_row_ cg_ef_rows_[] = {
-    { CG_EF_CLASSIC, CG_EF_IN_PLACE_ | CG_EF_ALLOWS_8BIT_, 1.0f, 0, cg_ef_sent_all_, cg_ef_coefficients_classic_,
-        cg_ef_compensate_classic_, NULL },
-    { CG_EF_LOCO, CG_EF_ALLOWS_8BIT_, 0.8f, 0, cg_ef_sent_rest_, NULL, NULL, NULL },
-    { CG_EF_SCALECOM, CG_EF_ALLOWS_8BIT_, 0.1f, 0, cg_ef_sent_decay_, NULL, NULL, NULL },
-    { CG_EF_ECQ, CG_EF_ALLOWS_8BIT_, 0.9f, 0, cg_ef_sent_all_, cg_ef_coefficients_ecq_, NULL, NULL },
-    { CG_EF_MOMENTUM,
+    { CG_EF_CLASSIC, "classic", "decay:8bit:reset", CG_EF_IN_PLACE_ | CG_EF_ALLOWS_8BIT_, 1.0f, 0, cg_ef_sent_all_,
+        cg_ef_coefficients_classic_, cg_ef_compensate_classic_, NULL },
+    { CG_EF_LOCO, "loco", "decay:8bit:reset", CG_EF_ALLOWS_8BIT_, 0.8f, 0, cg_ef_sent_rest_, NULL, NULL, NULL },
+    { CG_EF_SCALECOM, "scalecom", "decay:8bit:reset", CG_EF_ALLOWS_8BIT_, 0.1f, 0, cg_ef_sent_decay_, NULL, NULL,
+        NULL },
+    { CG_EF_ECQ, "ecq", "alpha:decay:8bit:reset", CG_EF_ALLOWS_8BIT_, 0.9f, 0, cg_ef_sent_all_, cg_ef_coefficients_ecq_,
+        NULL, NULL },
+    { CG_EF_MOMENTUM, "momentum", "momentum!:nesterov:reset",
         CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_TAKES_NESTEROV_ | CG_EF_ADDS_VELOCITY_ |
             CG_EF_MASKS_VELOCITY_,
         1.0f, 1, cg_ef_sent_all_, cg_ef_coefficients_momentum_, cg_ef_compensate_momentum_, cg_ef_withdraw_momentum_ },
-    { CG_EF_SIGNUM, CG_EF_IN_PLACE_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_, 1.0f, 0,
+    { CG_EF_SIGNUM, "signum", "momentum!",
+        CG_EF_IN_PLACE_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_, 1.0f, 0,
         cg_ef_sent_none_, cg_ef_coefficients_signum_, cg_ef_compensate_signum_, NULL },
-    { CG_EF_VARIANCE, CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_MASKS_VELOCITY_ | CG_EF_TAKES_VARIANCE_, 0.999f, 2,
+    { CG_EF_VARIANCE, "variance", "decay:reset",
+        CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_MASKS_VELOCITY_ | CG_EF_TAKES_VARIANCE_, 0.999f, 2,
         cg_ef_sent_all_, NULL, cg_ef_compensate_variance_, cg_ef_withdraw_variance_ },
-    { CG_EF_EF21,
+    { CG_EF_EF21, "ef21", "momentum",
         CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ |
             CG_EF_AVERAGES_GRADIENTS_,
         1.0f, 0, cg_ef_sent_all_, NULL, NULL, cg_ef_withdraw_running_mean_ },
-    { CG_EF_DIANA,
+    { CG_EF_DIANA, "diana", "alpha",
         CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_OP_AS_IS_ |
             CG_EF_SHIFTS_BY_ALPHA_,
         1.0f, 0, cg_ef_sent_all_, NULL, NULL, NULL },
-    { CG_EF_LAQ, CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_MAY_BE_SILENT_, 1.0f, 0,
+    { CG_EF_LAQ, "laq", "step!:weight:patience",
+        CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_MAY_BE_SILENT_, 1.0f, 0,
         cg_ef_sent_all_, NULL, NULL, NULL },
-    { CG_EF_ONEBIT_ADAM, CG_EF_IN_PLACE_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_ADDS_RECEIVED_, 1.0f,
-        0, cg_ef_sent_all_, cg_ef_coefficients_onebit_adam_, cg_ef_compensate_onebit_adam_, NULL },
+    { CG_EF_ONEBIT_ADAM, "onebit_adam", "momentum!:reset",
+        CG_EF_IN_PLACE_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_ADDS_RECEIVED_, 1.0f, 0,
+        cg_ef_sent_all_, cg_ef_coefficients_onebit_adam_, cg_ef_compensate_onebit_adam_, NULL },
 };
 static const cg_ef_row_ *cg_ef_row_at_(uint32_t kind) {
     return kind < sizeof cg_ef_rows_ / sizeof cg_ef_rows_[0] ? &cg_ef_rows_[kind] : NULL;
+}
+CG_API_ const char *cg_ef_kind_name(uint32_t kind) { return cg_ef_row_at_(kind) ? cg_ef_row_at_(kind)->name : NULL; }
+CG_API_ cg_status cg_ef_kind_parse(uint32_t *kind, const char *text) {
+    return cg_name_parse_(kind, text, cg_ef_kind_name);
 }
 
 /* src/ef/adjust.h */

@@ -17,7 +17,7 @@ header() { # header NAME ROOM...
 }
 
 header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h core/base/fp_begin.h \
-    core/base/bits.h core/base/math.h core/base/report.h core/base/environment.h core/random.h \
+    core/base/bits.h core/base/math.h core/base/report.h core/base/environment.h core/base/words.h core/random.h \
     core/kernels/table.h core/kernels/lanes.h core/kernels/avx2.h core/kernels/neon.h core/kernels/wasm.h core/kernels/halves.h \
     core/kernels/vectors.h core/kernels/formats.h core/kernels/levels.h core/kernels/pack.h core/kernels/filter.h \
     core/kernels/decode.h core/kernels/axpby.h core/kernels/rotate.h core/kernels/sums.h core/kernels/lookup.h \

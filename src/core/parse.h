@@ -1,72 +1,11 @@
 /* parse: text to operators, and a sentence that says what is wrong with the text, where, and what to write
 
    Offers   cg_op_parse, cg_op_parse_why
-   Needs    base, stages, presets, text
+   Needs    base (words), stages, presets
    Touches  the caller's operator and sentence
    Any bytes may be in the text, and any number of them: what a sentence quotes of it is printable and short. Functions
    that read return 1; or 0, and then the sentence has been written. No libc, no locale. */
 
-typedef struct cg_parser_ {
-    const char *text, *p; /* all of it, and the next byte */
-    cg_text_ why;         /* the sentence; what does not fit is dropped */
-} cg_parser_;
-/* A word of the text: up to the next ':', '|', blank or end. */
-typedef struct cg_word_ {
-    const char *p;
-    size_t len;
-} cg_word_;
-
-static int cg_is_blank_(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-static char cg_lower_(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
-static void cg_skip_blanks_(cg_parser_ *s) {
-    while (cg_is_blank_(*s->p)) s->p++;
-}
-/* Skips blanks, then c; 0: c is not there, and nothing has been skipped. */
-static int cg_take_(cg_parser_ *s, char c) {
-    const char *before = s->p;
-    cg_skip_blanks_(s);
-    if (*s->p == c) {
-        s->p++;
-        return 1;
-    }
-    s->p = before;
-    return 0;
-}
-/* The word after blanks; it stays to be read. */
-static cg_word_ cg_word_next_(cg_parser_ *s) {
-    cg_word_ w;
-    cg_skip_blanks_(s);
-    w.p = s->p;
-    for (w.len = 0; w.p[w.len] && w.p[w.len] != ':' && w.p[w.len] != '|' && !cg_is_blank_(w.p[w.len]);) w.len++;
-    return w;
-}
-/* Is the word this name, in letters of either case? Names are in small letters. */
-static int cg_word_is_(cg_word_ w, const char *name) {
-    size_t i = 0;
-    for (; i < w.len && name[i]; i++)
-        if (cg_lower_(w.p[i]) != name[i]) return 0;
-    return i == w.len && !name[i];
-}
-
-/* ---- pieces of sentences ---- */
-
-static void cg_why_at_(cg_parser_ *s, const char *where) {
-    cg_text_str_(&s->why, "at ");
-    cg_text_uint_(&s->why, (uint64_t)(where - s->text));
-    cg_text_str_(&s->why, ": ");
-}
-static int cg_why_(cg_parser_ *s, const char *where, const char *sentence) {
-    cg_why_at_(s, where);
-    cg_text_str_(&s->why, sentence);
-    return 0;
-}
-/* The word in quotes, cut to 24 bytes. */
-static void cg_why_quote_(cg_parser_ *s, cg_word_ w) {
-    cg_text_char_(&s->why, '\'');
-    for (size_t i = 0; i < w.len && i < 24; i++)
-        cg_text_char_(&s->why, w.p[i] >= ' ' && w.p[i] <= '~' && w.p[i] != '\'' ? w.p[i] : '?');
-    cg_text_str_(&s->why, w.len > 24 ? "...'" : "'");
-}
 /* params, a list of name=example, goes on behind the next ':'; "" at its end. */
 static const char *cg_params_skip_(const char *params) {
     while (*params && *params != ':') params++;
@@ -160,43 +99,6 @@ static const char *const cg_other_names_[][2] = { { "powersgd", "lowrank:4:512:2
     { "1bit", "onebit" }, { "1bitsgd", "onebit" }, { "ternary", "terngrad" }, { "3lc", "threelc:1" },
     { "hadamard", "rotate:2" }, { "rice", "golomb" }, { "elias", "omega" }, { "entropy", "huffman" } };
 
-enum { CG_NEAR_LETTERS_ = 24 };
-/* The letters of a word that count in comparisons, small and without '-' and '_'; returns how many, at most
-   CG_NEAR_LETTERS_. */
-static int cg_letters_(const char *p, size_t len, char *out) {
-    int count = 0;
-    for (size_t i = 0; i < len && p[i] && count < CG_NEAR_LETTERS_; i++)
-        if (p[i] != '-' && p[i] != '_') out[count++] = cg_lower_(p[i]);
-    return count;
-}
-/* How many letters must be changed, added, left out or swapped with their neighbour to make b of a. */
-static int cg_edit_distance_(const char *a, int a_len, const char *b, int b_len) {
-    int row[3][CG_NEAR_LETTERS_ + 1]; /* of the letters i - 2, i - 1 and i of a */
-    for (int j = 0; j <= b_len; j++) row[1][j] = j, row[0][j] = 0;
-    for (int i = 1; i <= a_len; i++) {
-        int *const now = row[(i + 1) % 3], *const last = row[i % 3], *const before = row[(i + 2) % 3];
-        now[0] = i;
-        for (int j = 1; j <= b_len; j++) {
-            int best = last[j - 1] + (a[i - 1] != b[j - 1]);
-            if (best > last[j] + 1) best = last[j] + 1;
-            if (best > now[j - 1] + 1) best = now[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && best > before[j - 2] + 1)
-                best = before[j - 2] + 1;
-            now[j] = best;
-        }
-    }
-    return row[(a_len + 1) % 3][b_len];
-}
-/* How far a word is from a name; 99: too far to be meant. The first letters of a name are near it. */
-static int cg_name_distance_(cg_word_ w, const char *name) {
-    char a[CG_NEAR_LETTERS_], b[CG_NEAR_LETTERS_];
-    const int a_len = cg_letters_(w.p, w.len, a), b_len = cg_letters_(name, CG_NEAR_LETTERS_, b);
-    const int limit = a_len < 2 ? 0 : a_len < 6 ? 1 : a_len < 10 ? 2 : 3;
-    int d = cg_edit_distance_(a, a_len, b, b_len), same = 0;
-    while (same < a_len && same < b_len && a[same] == b[same]) same++;
-    if (a_len > 2 && same == a_len && d > 1) return 1;
-    return w.len > CG_NEAR_LETTERS_ || d > limit ? 99 : d;
-}
 static int cg_unknown_name_(cg_parser_ *s, cg_word_ w) {
     const char *nearest = NULL, *nearest_params = "", *name, *params;
     char letters[CG_NEAR_LETTERS_ + 1];
@@ -295,48 +197,6 @@ static int cg_why_missing_(cg_parser_ *s, const cg_param_ *p) {
     cg_text_str_(&s->why, " lacks its ");
     cg_why_param_name_(s, p->name);
     return cg_why_range_(s, p);
-}
-/* A decimal number: [-] digits with at most one point, then perhaps an exponent. */
-typedef struct cg_decimal_ {
-    uint64_t digits; /* at most 18 of them */
-    int exponent, minus;
-    int has_point;  /* or an exponent */
-    uint64_t whole; /* without one: the number, unless it overflows */
-    int overflows;
-} cg_decimal_;
-static int cg_decimal_read_(cg_word_ w, cg_decimal_ *d) {
-    size_t i = w.len && w.p[0] == '-';
-    int any = 0, point = 0, minus, e = 0;
-    d->digits = d->whole = 0;
-    d->exponent = d->has_point = d->overflows = 0;
-    d->minus = i != 0;
-    for (; i < w.len && ((w.p[i] >= '0' && w.p[i] <= '9') || (w.p[i] == '.' && !point)); i++) {
-        if (w.p[i] == '.') {
-            point = d->has_point = 1;
-            continue;
-        }
-        any = 1;
-        d->overflows |= d->whole > (UINT64_MAX - (uint64_t)(w.p[i] - '0')) / 10;
-        d->whole = d->whole * 10 + (uint64_t)(w.p[i] - '0');
-        if (d->digits < 100000000000000000u) {
-            d->digits = d->digits * 10 + (uint64_t)(w.p[i] - '0');
-            d->exponent -= point;
-        } else d->exponent += !point;
-        if (d->exponent > 100000) d->exponent = 100000;
-        if (d->exponent < -100000) d->exponent = -100000;
-    }
-    if (!any || i == w.len) return any;
-    if (cg_lower_(w.p[i]) != 'e') return 0;
-    d->has_point = 1;
-    minus = ++i < w.len && w.p[i] == '-';
-    if (i < w.len && (w.p[i] == '-' || w.p[i] == '+')) i++;
-    if (i == w.len) return 0;
-    for (; i < w.len; i++) {
-        if (w.p[i] < '0' || w.p[i] > '9') return 0;
-        if (e < 100000) e = e * 10 + (w.p[i] - '0');
-    }
-    d->exponent += minus ? -e : e;
-    return 1;
 }
 /* The number of the next parameter, as *value and as *d. */
 static int cg_parse_number_(cg_parser_ *s, const cg_param_ *p, double *value, cg_decimal_ *d) {

@@ -112,10 +112,6 @@ CG_INLINE_ const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
     return (const cg_stage *)(const void *)((const uint8_t *)op + slot * sizeof(cg_stage));
 }
 static cg_stage *cg_op_stage_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_op_stage_const_(op, slot); }
-static int cg_same_text_(const char *a, const char *b) {
-    while (*a && *a == *b) a++, b++;
-    return *a == *b;
-}
 /* Row number `id` of a slot, from 0, the empty stage, on; NULL: there are no more (or the slot is that of codes). */
 static const cg_stage_row_ *cg_row_at_(unsigned slot, unsigned id); /* in core/rows.h, as those below */
 /* The row of a stage that cg_stage_check_ accepts; the row of the empty stage for one that this build does not know. */

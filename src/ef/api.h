@@ -24,6 +24,11 @@ typedef enum cg_ef_kind { /* the table of kinds is in the manual above */
     CG_EF_ONEBIT_ADAM
 } cg_ef_kind;
 
+/* The name of a kind in text, as "classic" and "momentum"; NULL: there is none with that number. */
+CG_API_ const char *cg_ef_kind_name(uint32_t kind);
+/* The kind of that name, in letters of either case. CG_E_ARG: there is none, and *kind stays as it is. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_kind_parse(uint32_t *kind, const char *text);
+
 /* Warm-up replaces the ratio of the operator in the first stages * period steps, counted by tag.step. */
 typedef enum cg_warmup_kind {
     CG_WARMUP_NONE = 0,
@@ -37,6 +42,8 @@ typedef struct cg_warmup {
     uint64_t period /* steps in a stage, for example those of an epoch; 0 = 1 */;
     const float *table /* CG_WARMUP_TABLE: `stages` ratios; must stay valid */;
 } cg_warmup;
+CG_API_ const char *cg_warmup_name(uint32_t kind); /* as cg_ef_kind_name */
+CG_API_ CG_CHECKED_ cg_status cg_warmup_parse(uint32_t *kind, const char *text);
 /* The ratio of that step, for an operator whose own ratio is `ratio`. */
 CG_API_ float cg_warmup_ratio(const cg_warmup *warmup, float ratio, uint64_t step);
 

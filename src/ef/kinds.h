@@ -27,7 +27,11 @@ enum {
 struct cg_ef_step_;
 /* Everything of a kind. st has the step's scales; g, e and u are what ef/step.h says. */
 typedef struct cg_ef_row_ {
-    uint32_t id, traits;
+    uint32_t id;
+    /* in text, and its parameters there: names of ef/mean_words.h, joined by ':'. The first is also given without its
+       name, and must be given if '!' follows it */
+    const char *name, *params;
+    uint32_t traits;
     float decay;                /* where desc.decay is 0 */
     int velocity_power;         /* the velocity is stored times 1 / (1 + w) to this power */
     float (*sent)(float decay); /* what is taken out of the residual for a contribution, as a part of it */

@@ -1,6 +1,6 @@
 /* rows: the kinds of error feedback: what each computes, and the table of them
 
-   Offers   cg_ef_row_at_
+   Offers   cg_ef_row_at_; the public names of kinds
    Needs    kinds (what a row holds), step, withdraw (cg_ef_solve_)
    Touches  chunks of the vectors of a state, in the functions that rows name
    A row stands at the place of its id. A new kind is a row here with its functions, beside its id. */
@@ -93,34 +93,44 @@ static void cg_ef_withdraw_variance_(cg_ef *ef, cg_ef_step_ *st) {
         if (ef->vector[1][i] < 0.0f) ef->vector[1][i] = 0.0f;
 }
 
-/* kind, traits, decay, velocity_power, sent, coefficients, compensate, withdraw_velocity */
+/* kind, name, parameters, traits, decay, velocity_power, sent, coefficients, compensate, withdraw_velocity */
 static const cg_ef_row_ cg_ef_rows_[] = {
-    { CG_EF_CLASSIC, CG_EF_IN_PLACE_ | CG_EF_ALLOWS_8BIT_, 1.0f, 0, cg_ef_sent_all_, cg_ef_coefficients_classic_,
-        cg_ef_compensate_classic_, NULL },
-    { CG_EF_LOCO, CG_EF_ALLOWS_8BIT_, 0.8f, 0, cg_ef_sent_rest_, NULL, NULL, NULL },
-    { CG_EF_SCALECOM, CG_EF_ALLOWS_8BIT_, 0.1f, 0, cg_ef_sent_decay_, NULL, NULL, NULL },
-    { CG_EF_ECQ, CG_EF_ALLOWS_8BIT_, 0.9f, 0, cg_ef_sent_all_, cg_ef_coefficients_ecq_, NULL, NULL },
-    { CG_EF_MOMENTUM,
+    { CG_EF_CLASSIC, "classic", "decay:8bit:reset", CG_EF_IN_PLACE_ | CG_EF_ALLOWS_8BIT_, 1.0f, 0, cg_ef_sent_all_,
+        cg_ef_coefficients_classic_, cg_ef_compensate_classic_, NULL },
+    { CG_EF_LOCO, "loco", "decay:8bit:reset", CG_EF_ALLOWS_8BIT_, 0.8f, 0, cg_ef_sent_rest_, NULL, NULL, NULL },
+    { CG_EF_SCALECOM, "scalecom", "decay:8bit:reset", CG_EF_ALLOWS_8BIT_, 0.1f, 0, cg_ef_sent_decay_, NULL, NULL,
+        NULL },
+    { CG_EF_ECQ, "ecq", "alpha:decay:8bit:reset", CG_EF_ALLOWS_8BIT_, 0.9f, 0, cg_ef_sent_all_, cg_ef_coefficients_ecq_,
+        NULL, NULL },
+    { CG_EF_MOMENTUM, "momentum", "momentum!:nesterov:reset",
         CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_TAKES_NESTEROV_ | CG_EF_ADDS_VELOCITY_ |
             CG_EF_MASKS_VELOCITY_,
         1.0f, 1, cg_ef_sent_all_, cg_ef_coefficients_momentum_, cg_ef_compensate_momentum_, cg_ef_withdraw_momentum_ },
-    { CG_EF_SIGNUM, CG_EF_IN_PLACE_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_, 1.0f, 0,
+    { CG_EF_SIGNUM, "signum", "momentum!",
+        CG_EF_IN_PLACE_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_, 1.0f, 0,
         cg_ef_sent_none_, cg_ef_coefficients_signum_, cg_ef_compensate_signum_, NULL },
-    { CG_EF_VARIANCE, CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_MASKS_VELOCITY_ | CG_EF_TAKES_VARIANCE_, 0.999f, 2,
+    { CG_EF_VARIANCE, "variance", "decay:reset",
+        CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_MASKS_VELOCITY_ | CG_EF_TAKES_VARIANCE_, 0.999f, 2,
         cg_ef_sent_all_, NULL, cg_ef_compensate_variance_, cg_ef_withdraw_variance_ },
-    { CG_EF_EF21,
+    { CG_EF_EF21, "ef21", "momentum",
         CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ |
             CG_EF_AVERAGES_GRADIENTS_,
         1.0f, 0, cg_ef_sent_all_, NULL, NULL, cg_ef_withdraw_running_mean_ },
-    { CG_EF_DIANA,
+    { CG_EF_DIANA, "diana", "alpha",
         CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_OP_AS_IS_ |
             CG_EF_SHIFTS_BY_ALPHA_,
         1.0f, 0, cg_ef_sent_all_, NULL, NULL, NULL },
-    { CG_EF_LAQ, CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_MAY_BE_SILENT_, 1.0f, 0,
+    { CG_EF_LAQ, "laq", "step!:weight:patience",
+        CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_MAY_BE_SILENT_, 1.0f, 0,
         cg_ef_sent_all_, NULL, NULL, NULL },
-    { CG_EF_ONEBIT_ADAM, CG_EF_IN_PLACE_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_ADDS_RECEIVED_, 1.0f,
-        0, cg_ef_sent_all_, cg_ef_coefficients_onebit_adam_, cg_ef_compensate_onebit_adam_, NULL },
+    { CG_EF_ONEBIT_ADAM, "onebit_adam", "momentum!:reset",
+        CG_EF_IN_PLACE_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_ADDS_RECEIVED_, 1.0f, 0,
+        cg_ef_sent_all_, cg_ef_coefficients_onebit_adam_, cg_ef_compensate_onebit_adam_, NULL },
 };
 static const cg_ef_row_ *cg_ef_row_at_(uint32_t kind) {
     return kind < sizeof cg_ef_rows_ / sizeof cg_ef_rows_[0] ? &cg_ef_rows_[kind] : NULL;
+}
+CG_API_ const char *cg_ef_kind_name(uint32_t kind) { return cg_ef_row_at_(kind) ? cg_ef_row_at_(kind)->name : NULL; }
+CG_API_ cg_status cg_ef_kind_parse(uint32_t *kind, const char *text) {
+    return cg_name_parse_(kind, text, cg_ef_kind_name);
 }

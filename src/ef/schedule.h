@@ -1,6 +1,6 @@
 /* schedule: the operator of a step, from rules, policy, dense steps and warm-up
 
-   Offers   cg_ef_op_, cg_ef_warmup_op_, cg_op_ratio_stage_, cg_op_set_ratio_
+   Offers   cg_ef_op_, cg_ef_warmup_op_, cg_op_ratio_stage_, cg_op_set_ratio_; the table of warm-ups
    Needs    kinds; math of core/base
    Touches  nothing but its arguments; calls the user's policy
    The operator depends on the description, the tag and n alone, so that all ranks arrive at the same one. */
@@ -20,20 +20,44 @@ static double cg_exp_(double x) {
     for (; halvings > 0; halvings--) sum *= sum;
     return sum;
 }
+static float cg_warmup_power_(const cg_warmup *w, float ratio, uint64_t stage) {
+    return (float)cg_exp_((double)(stage + 1) / ((double)w->stages + 1.0) * cg_ln_((double)ratio));
+}
+static float cg_warmup_quarters_(const cg_warmup *w, float ratio, uint64_t stage) {
+    double quarter = 1.0;
+    (void)w;
+    for (uint64_t i = 0; i <= stage && quarter > (double)ratio; i++) quarter *= 0.25;
+    return quarter > (double)ratio ? (float)quarter : ratio;
+}
+static float cg_warmup_linear_(const cg_warmup *w, float ratio, uint64_t stage) {
+    return (float)(1.0 - cg_times64_((double)(stage + 1) / ((double)w->stages + 1.0), 1.0 - (double)ratio));
+}
+static float cg_warmup_table_(const cg_warmup *w, float ratio, uint64_t stage) {
+    (void)ratio;
+    return w->table[stage];
+}
+/* A kind of warm-up: its name in text, and the ratio of a stage below w->stages. Rows stand at their ids. */
+typedef struct cg_warmup_row_ {
+    uint32_t id;
+    const char *name;
+    int has_table; /* the ratios are given one by one */
+    float (*ratio)(const cg_warmup *w, float ratio, uint64_t stage);
+} cg_warmup_row_;
+static const cg_warmup_row_ cg_warmup_rows_[] = { { CG_WARMUP_NONE, "none", 0, NULL },
+    { CG_WARMUP_POWER, "power", 0, cg_warmup_power_ }, { CG_WARMUP_QUARTERS, "quarters", 0, cg_warmup_quarters_ },
+    { CG_WARMUP_LINEAR, "linear", 0, cg_warmup_linear_ }, { CG_WARMUP_TABLE, "table", 1, cg_warmup_table_ } };
+enum { CG_WARMUP_COUNT_ = sizeof cg_warmup_rows_ / sizeof cg_warmup_rows_[0] };
+CG_API_ const char *cg_warmup_name(uint32_t kind) {
+    return kind < CG_WARMUP_COUNT_ ? cg_warmup_rows_[kind].name : NULL;
+}
+CG_API_ cg_status cg_warmup_parse(uint32_t *kind, const char *text) {
+    return cg_name_parse_(kind, text, cg_warmup_name);
+}
 /* The ratio of a step, counted from the start of the warm-up. A CG_WARMUP_TABLE must have its table. */
 static float cg_warmup_ratio_(const cg_warmup *w, float ratio, uint64_t step) {
     const uint64_t stage = step / (w->period ? w->period : 1);
-    double progress, quarter = 1.0;
-    if (w->kind == CG_WARMUP_NONE || stage >= w->stages || !(ratio > 0.0f)) return ratio;
-    progress = (double)(stage + 1) / ((double)w->stages + 1.0);
-    switch (w->kind) {
-    case CG_WARMUP_POWER: return (float)cg_exp_(progress * cg_ln_((double)ratio));
-    case CG_WARMUP_QUARTERS:
-        for (uint64_t i = 0; i <= stage && quarter > (double)ratio; i++) quarter *= 0.25;
-        return quarter > (double)ratio ? (float)quarter : ratio;
-    case CG_WARMUP_LINEAR: return (float)(1.0 - cg_times64_(progress, 1.0 - (double)ratio));
-    default: return w->table[stage];
-    }
+    if (!w->kind || w->kind >= CG_WARMUP_COUNT_ || stage >= w->stages || !(ratio > 0.0f)) return ratio;
+    return cg_warmup_rows_[w->kind].ratio(w, ratio, stage);
 }
 CG_API_ float cg_warmup_ratio(const cg_warmup *warmup, float ratio, uint64_t step) {
     const cg_fenv_ env = cg_fenv_enter_();

@@ -60,6 +60,12 @@ typedef enum cg_fold {
     CG_FOLD_VOTE /* majority of signs, + for a tie */,
     CG_FOLD_CONTRIBUTORS /* mean over the ranks whose packet has that value */
 } cg_fold;
+/* The name of a route or fold in text, as "scatter" and "mean"; NULL: there is none with that number. */
+CG_API_ const char *cg_route_name(uint32_t route);
+CG_API_ const char *cg_fold_name(uint32_t fold);
+/* The route or fold of that name, in letters of either case. CG_E_ARG: there is none, and *route stays as it is. */
+CG_API_ CG_CHECKED_ cg_status cg_route_parse(uint32_t *route, const char *text);
+CG_API_ CG_CHECKED_ cg_status cg_fold_parse(uint32_t *fold, const char *text);
 enum { CG_LEADER_BY_SCORE = -1 };
 /* desc.flags */
 enum {

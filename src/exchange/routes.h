@@ -34,7 +34,9 @@ struct cg_arena_;
    all is there and right, and what it writes then, which cannot fail. The coroutine returns CG_OK when its last message
    is moved, with this rank's outcome in ex->status; any other status: all ranks have stopped. */
 typedef struct cg_route_row_ {
-    uint32_t id, traits;
+    uint32_t id;
+    const char *name; /* in text */
+    uint32_t traits;
     int (*accepts)(const cg_ex_ *ex); /* desc.op, whose traits are in plan */
     const char *refusal;              /* what a report says if it does not; NULL if it always does */
     void (*plan)(cg_ex_ *ex, struct cg_arena_ *arena, uint64_t *scratch); /* see cg_mem_plan_ */
@@ -49,7 +51,9 @@ enum {
     CG_FOLD_NEEDS_PLACES_ = 1 << 3 /* the result depends on where each rank has sent values; dense, it is a mean */
 };
 typedef struct cg_fold_row_ {
-    uint32_t id, traits;
+    uint32_t id;
+    const char *name; /* in text */
+    uint32_t traits;
     const char *(*refuse)(const cg_ex_ *ex); /* a sentence why, or NULL */
     cg_status (*reduce)(cg_ex_ *ex); /* reduced.packet = the fold of ex->inputs; NULL: their weighted sum is it */
 } cg_fold_row_;

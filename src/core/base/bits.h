@@ -30,7 +30,7 @@
 #define CG_FLT_MAX_ 3.402823466e+38f
 
 /* Is the reserve of a public struct as it must be? */
-static int cg_all_zero_(const uint64_t *words, size_t count) {
+CG_OFFERED_ int cg_all_zero_(const uint64_t *words, size_t count) {
     uint64_t any = 0;
     for (size_t i = 0; i < count; i++) any |= words[i];
     return !any;
