@@ -98,6 +98,7 @@
      minmax:4:512:norm               cg_minmax(4, 512) with quantize.flags = CG_FLAG_NORM: the range is sqrt(2) |x|
      terngrad:clip                   cg_clipped(cg_terngrad())
      randk:0.01:unscaled             cg_unscaled(cg_randk(0.01f)); likewise permk
+     randk:0.1:private               cg_private(cg_randk(0.1f)); likewise rotate, and both in one operator
      topk:k=100                      cg_topk(1) with k = 100 in the cg_op; likewise mstopk and randk
      chunked:64:0.1                  cg_chunked(0.1f, 64)
      lowrank:4:512:256               cg_lowrank(512, 256, 4); likewise atomo
@@ -226,6 +227,12 @@
                                                                                     up
      randk:r:unscaled        32 r              biased    r                          without the factor n/k, for error
                                                                                     feedback
+     randk:r:private         32 r              unbiased  n/k - 1                    every rank draws its own: where
+                                                                                    gradients are alike, the error of
+                                                                                    the mean of W ranks is W times
+                                                                                    smaller than with a common sample.
+                                                                                    Packets add up decoded; also
+                                                                                    rotate:rounds:private
      permk:workers           32/workers        unbiased  workers - 1                every rank keeps another value of
                                                                                     each group of `workers` neighbours
                                                                                     (Szlendak 21); also :unscaled
@@ -483,6 +490,7 @@ enum { /* names of version 0.1 */
 };
 enum { /* flags of a stage; what a bit means depends on the stage */
     CG_FLAG_UNSCALED = 1 /* samples: without the factor that makes them unbiased */,
+    CG_FLAG_PRIVATE = 2 /* randk, rotate: every rank draws its own, so that errors of ranks are independent */,
     CG_FLAG_NEAREST = 1 /* quantizers: round to nearest instead of at random */,
     CG_FLAG_MAX = 2 /* levels, dither: relative to the largest magnitude instead of the L2 norm */,
     CG_FLAG_CLIP = 2 /* terngrad: clip at 2.5 standard deviations */,
@@ -619,8 +627,11 @@ CG_API_ cg_op cg_demo(float ratio);              /* cg_demo_dct */
 CG_API_ cg_op cg_nearest(cg_op op);
 /* levels (and qsgd), dither: relative to the largest magnitude of each bucket instead of the L2 norm */
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket);
-CG_API_ cg_op cg_clipped(cg_op op);                 /* terngrad: values are clipped at 2.5 standard deviations */
-CG_API_ cg_op cg_unscaled(cg_op op);                /* samples: without the factor n/k */
+CG_API_ cg_op cg_clipped(cg_op op);  /* terngrad: values are clipped at 2.5 standard deviations */
+CG_API_ cg_op cg_unscaled(cg_op op); /* samples: without the factor n/k */
+/* randk, rotate, or both: drawn by every rank for itself. The error of the mean of W ranks is then W times smaller than
+   that of one, where common samples and rotations make errors that add up; such packets are added decoded */
+CG_API_ cg_op cg_private(cg_op op);
 CG_API_ cg_op cg_coded(cg_op op, cg_coding coding); /* the same values in another code */
 /* The stages of both. If both have the same stage, the result is refused by cg_bound and cg_compress. */
 CG_API_ cg_op cg_then(cg_op first, cg_op second);
@@ -768,7 +779,9 @@ CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info
      - packed levels around zero (absmax, levels, terngrad, trits, flexpoint, flex16) of equal steps are added as
        integers, if 16 bits hold the sum; cg_extra.scale makes steps equal;
      - all others are added as 32-bit floats, in the order given, and transformed back only when the sum is decoded.
-   CG_E_UNSUPPORTED: PermK and matrices. On error *len is 0. */
+   If the sample or rotation of any of them is private, all are decoded instead, and the sum is a dense packet: only n
+   and tag need to be equal then.
+   CG_E_UNSUPPORTED: PermK and matrices; packets of cg_given beside private ones. On error *len is 0. */
 
 /* Bytes that cg_reduce needs for the sum of these packets, and for scratch. */
 CG_API_ CG_CHECKED_ cg_status cg_reduce_plan(
@@ -7251,9 +7264,9 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
 /* src/core/stages.h */
 /* stages: what a row of the table of stages holds, and the checks of stages and operators
 
-   Offers   slots, traits, cg_stage_row_, cg_error_, the lookup of rows, cg_op_traits_, cg_op_check_,
+   Offers   slots, traits, cg_stage_row_, cg_error_, the lookup of rows, cg_op_traits_, cg_stage_key_, cg_op_check_,
             cg_op_check_new_ and cg_op_only_old_
-   Needs    base; the table itself is in core/rows.h, behind the functions that its rows name
+   Needs    base, random; the table itself is in core/rows.h, behind the functions that its rows name
    Touches  nothing but its arguments
    Other headers may use: cg_op_check_, cg_op_traits_
    A row says everything of a stage: its text, its parameters and their ranges, its traits and its functions. Parsing,
@@ -7305,7 +7318,10 @@ enum {
     CG_AUX_IS_VARIANCE_ = 1 << 30,   /* selection: aux has variances of x; otherwise the gradient, where x is a sum */
     CG_SCALES_ARE_ENDS_ = 1 << 27,   /* quantizer: its two scales are the ends of a range */
     CG_INDEX_LENGTH_VARIES_ = 1 << 28, /* code of indices: not their number alone says how long the section is */
-    CG_IS_BIASED_ = 1 << 22            /* the mean of what is decoded differs from x, whatever the flags */
+    CG_IS_PRIVATE_ =
+        1 << 29,            /* of an operator: its sample or rotation differs by rank (CG_FLAG_PRIVATE), so that packets
+                                 of ranks add up decoded, and not in their domain */
+    CG_IS_BIASED_ = 1 << 22 /* the mean of what is decoded differs from x, whatever the flags */
 };
 /* What a stage does to the values v that it sees, whatever they are; see core/error.h. */
 typedef struct cg_error_ {
@@ -7335,7 +7351,8 @@ typedef struct cg_stage_row_ {
        and inflation, which are 1, and is_biased, which is set */
     void (*error)(const cg_op *op, uint64_t n, cg_error_ *e);
 } cg_stage_row_;
-#define CG_SIZE_MAX_ 0xffffffffu /* of stage.size */
+#define CG_PRIVATE_KEY_ 0xBB67AE8584CAA73Bu /* of samples and rotations that differ by rank */
+#define CG_SIZE_MAX_ 0xffffffffu            /* of stage.size */
 /* The code slot holds two codes: its id is the code of the indices, its arg the code of the values. */
 static const char *const cg_value_code_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
 enum { CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0] };
@@ -7369,6 +7386,10 @@ static const cg_stage_row_ *cg_row_at_(unsigned slot, unsigned id); /* in core/r
 static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, const cg_stage *s);
 /* All traits of the stages of an operator; of any, but stages that this build does not know have none. */
 static uint32_t cg_op_traits_(const cg_op *op);
+/* The key of a sample or transform: that of all ranks, or this rank's own, which is not the key of its rounding. */
+static uint64_t cg_stage_key_(const cg_stage *s, const cg_tag *tag) {
+    return s->flags & CG_FLAG_PRIVATE ? cg_rank_key_(tag) ^ CG_PRIVATE_KEY_ : cg_shared_key_(tag);
+}
 static int cg_has_(const cg_op *op, uint32_t traits) { return (cg_op_traits_(op) & traits) != 0; }
 /* s is a quantize stage. */
 static int cg_is_user_codec_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
@@ -7735,6 +7756,10 @@ CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket) {
     return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "max");
 }
 CG_API_ cg_op cg_unscaled(cg_op op) { return cg_op_flagged_(op, CG_SLOT_SAMPLE_, "unscaled"); }
+CG_API_ cg_op cg_private(cg_op op) {
+    if (!op.transform.id || op.sample.id) op = cg_op_flagged_(op, CG_SLOT_SAMPLE_, "private");
+    return op.transform.id ? cg_op_flagged_(op, CG_SLOT_TRANSFORM_, "private") : op;
+}
 CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
     unsigned c = (unsigned)coding;
     if (c < CG_CODE_PACKED) op.code.id = (uint8_t)c;
@@ -9421,7 +9446,7 @@ static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
 static void cg_strata_open_(cg_strata_ *s, const cg_info *info, uint64_t j) {
     s->n = info->n;
     s->k = info->drawn;
-    s->key = cg_shared_key_(&info->tag);
+    s->key = cg_stage_key_(&info->op.sample, &info->tag);
     s->rank = info->tag.rank;
     s->permk_workers = cg_has_(&info->op, CG_IS_PER_RANK_) ? info->op.sample.size : 0;
     s->base_length = s->n / s->k;
@@ -9587,7 +9612,7 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
     uint64_t key;
     if (!in_buf && !src->to_transform) return cg_at_(src->x, first);
     if (!src->to_transform) return cg_source_gather_(src, first, count, buf);
-    key = cg_shared_key_(&src->info->tag);
+    key = cg_stage_key_(&src->info->op.transform, &src->info->tag);
     block_size = cg_transformer_of_(&src->info->op)->block;
     base = first / block_size * block_size;
     end = (first + count + block_size - 1) / block_size * block_size;
@@ -11325,7 +11350,7 @@ typedef struct cg_sampler_ {
   }
 static const cg_sampler_ cg_samplers_[] = {
     CG_ROW_(0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_SIZE_, CG_NO_VALUE_, all, none),
-    CG_ROW_(CG_SAMPLE_RANDK, "randk", "ratio=0.01", CG_STALLS_("randk:unscaled"), CG_FLAG_("unscaled"),
+    CG_ROW_(CG_SAMPLE_RANDK, "randk", "ratio=0.01", CG_STALLS_("randk:unscaled"), CG_FLAGS_("unscaled", "private", 1),
         CG_SAMPLES_RATIO_, CG_NO_SIZE_, CG_RATIO_, randk, randk),
     CG_ROW_(CG_SAMPLE_PERMK, "permk", "workers=8", CG_STALLS_("permk:unscaled"), CG_FLAG_("unscaled"), CG_IS_PER_RANK_,
         CG_SIZE_(1), CG_NO_VALUE_, permk, permk),
@@ -11334,23 +11359,24 @@ static const cg_sampler_ cg_samplers_[] = {
 
 /* ---- transforms ---- */
 
-#define CG_ROW_(                                                                                                    \
-    id, name, params, warning, traits, arg, size, value, transformed_n, block, apply, factor, work_bytes, error)    \
-  {                                                                                                                 \
-    { CG_SLOT_TRANSFORM_, id, name, params, warning, CG_NO_FLAGS_, traits, arg, size, value, cg_error_##error##_ }, \
-        cg_transformed_##transformed_n##_, block, apply, factor, work_bytes                                         \
+#define CG_ROW_(id, name, params, warning, flags, traits, arg, size, value, transformed_n, block, apply, factor, \
+    work_bytes, error)                                                                                           \
+  {                                                                                                              \
+    { CG_SLOT_TRANSFORM_, id, name, params, warning, flags, traits, arg, size, value, cg_error_##error##_ },     \
+        cg_transformed_##transformed_n##_, block, apply, factor, work_bytes                                      \
   }
 static const cg_transformer_ cg_transformers_[] = {
-    CG_ROW_(0, "", "", NULL, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, same, 0, NULL, NULL, NULL, none),
-    CG_ROW_(CG_TRANSFORM_ROTATE, "rotate", "rounds=3", NULL, CG_IS_ROTATION_, CG_ARG_(1, 3), CG_NO_SIZE_, CG_NO_VALUE_,
-        rotate, CG_ROTATE_BLOCK_, cg_apply_rotation_, NULL, NULL, none),
-    CG_ROW_(CG_TRANSFORM_DCT, "dct", "", NULL, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, dct, CG_DCT_BLOCK_,
-        cg_apply_dct_, NULL, NULL, none),
-    CG_ROW_(CG_TRANSFORM_LOWRANK, "lowrank", "rank=4:rows=512:cols=256", CG_STALLS_("lowrank"),
+    CG_ROW_(0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, same, 0, NULL, NULL, NULL, none),
+    CG_ROW_(CG_TRANSFORM_ROTATE, "rotate", "rounds=3", NULL, CG_FLAGS_("", "private", 0), CG_IS_ROTATION_,
+        CG_ARG_(1, 3), CG_NO_SIZE_, CG_NO_VALUE_, rotate, CG_ROTATE_BLOCK_, cg_apply_rotation_, NULL, NULL, none),
+    CG_ROW_(CG_TRANSFORM_DCT, "dct", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, dct,
+        CG_DCT_BLOCK_, cg_apply_dct_, NULL, NULL, none),
+    CG_ROW_(CG_TRANSFORM_LOWRANK, "lowrank", "rank=4:rows=512:cols=256", CG_STALLS_("lowrank"), CG_NO_FLAGS_,
         CG_IS_MATRIX_ | CG_IS_LINEAR_MATRIX_ | CG_IS_BIASED_, CG_ARG_(1, 64), CG_SIZE_(1), CG_VALUE_(1.0f, 16777216.0f),
         matrix, 0, NULL, cg_factor_lowrank_, cg_work_bytes_lowrank_, by_data),
-    CG_ROW_(CG_TRANSFORM_ATOMO, "atomo", "budget=4:rows=512:cols=256", NULL, CG_IS_MATRIX_, CG_ARG_(1, 64), CG_SIZE_(1),
-        CG_VALUE_(1.0f, 16777216.0f), matrix, 0, NULL, cg_factor_atomo_, cg_work_bytes_atomo_, atomo),
+    CG_ROW_(CG_TRANSFORM_ATOMO, "atomo", "budget=4:rows=512:cols=256", NULL, CG_NO_FLAGS_, CG_IS_MATRIX_,
+        CG_ARG_(1, 64), CG_SIZE_(1), CG_VALUE_(1.0f, 16777216.0f), matrix, 0, NULL, cg_factor_atomo_,
+        cg_work_bytes_atomo_, atomo),
 };
 #undef CG_ROW_
 
@@ -11541,6 +11567,7 @@ static uint32_t cg_op_traits_(const cg_op *op) {
     if (op->select.id < CG_LENGTH_OF_(cg_selections_)) traits |= cg_selections_[op->select.id].stage.traits;
     if (op->quantize.id < CG_LENGTH_OF_(cg_quantizers_)) traits |= cg_quantizers_[op->quantize.id].stage.traits;
     else if (cg_is_user_codec_(&op->quantize)) traits |= cg_user_row_.traits;
+    if ((op->sample.flags | op->transform.flags) & CG_FLAG_PRIVATE) traits |= CG_IS_PRIVATE_;
     if (op->code.id < CG_LENGTH_OF_(cg_index_coders_)) traits |= cg_index_coders_[op->code.id].traits;
     return traits;
 }
@@ -12628,7 +12655,7 @@ static const float *cg_inverse_transform_chunk_(
     const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor, size_t first, float *out) {
     const size_t block_size = cg_transformer_of_(&d->info.op)->block,
                  end = cg_min_((size_t)d->plan.transformed_n, first + CG_CHUNK_);
-    const uint64_t key = cg_shared_key_(&d->info.tag);
+    const uint64_t key = cg_stage_key_(&d->info.op.transform, &d->info.tag);
     const float *v = out;
     if (!d->info.op.select.id) {
         v = cg_decode_chunk_(d, cursor, first, end - first, out, 0);
@@ -12987,9 +13014,9 @@ static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
     const cg_op *op = &support->info.op;
     const int indexed = op->select.id && !op->transform.id;
     uint64_t h = cg_mix64_(cg_coordinate_count_(support) + CG_GOLDEN_);
-    if (op->sample.id) { /* random-k is the same for all ranks */
+    if (op->sample.id) { /* random-k is the same for all ranks, unless it is private */
         h = cg_mix64_(h ^ (support->info.drawn + op->sample.id * CG_GOLDEN_));
-        h = cg_mix64_(h ^ cg_shared_key_(&support->info.tag));
+        h = cg_mix64_(h ^ cg_stage_key_(&op->sample, &support->info.tag));
         if (support->plan.traits & CG_IS_PER_RANK_)
             h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | support->info.tag.rank));
     }
@@ -13177,15 +13204,16 @@ CG_OFFERED_ void cg_decoder_add_block_(const cg_decoder_ *d, size_t block) {
    Touches  the caller's output and scratch
    Other headers may use: cg_reduce_, cg_same_grid_
    Packets of one vector, sample and transform add by one of three modes: sparse packets merge into a list of f32;
-   dense ones whose levels are on one grid add as integers, if 16 bits hold the sum; all others add as f32. */
+   dense ones whose levels are on one grid add as integers, if 16 bits hold the sum; all others add as f32. Where a
+   sample or rotation is private, all packets add decoded, as a dense vector. */
 
 /* All fields equal, values as bits. */
 static int cg_same_stage_(const cg_stage *a, const cg_stage *b) {
     return a->id == b->id && a->flags == b->flags && a->arg == b->arg && a->size == b->size &&
         cg_as_bits_(a->value) == cg_as_bits_(b->value);
 }
-/* What the result is: sparse f32, integers on the grid of all packets, or dense f32. */
-enum { CG_REDUCE_SPARSE_, CG_REDUCE_LEVELS_, CG_REDUCE_FLOATS_ };
+/* What the result is: sparse f32, integers on the grid of all packets, dense f32 of their domain, or of x itself. */
+enum { CG_REDUCE_SPARSE_, CG_REDUCE_LEVELS_, CG_REDUCE_FLOATS_, CG_REDUCE_DECODED_ };
 typedef struct cg_reducer_ {
     const void *const *packets;
     const size_t *lens;
@@ -13213,10 +13241,11 @@ static cg_status cg_reducer_packet_open_(const cg_reducer_ *reducer, size_t i, c
 }
 /* CG_OK: both packets are of the same vector, sample and transform, so that their values add index by index; packets
    with a `given` selection must have the same support. Else CG_E_MISMATCH. */
-static cg_status cg_reducer_match_(const cg_info *a, const cg_info *b) {
-    if (a->n != b->n || a->drawn != b->drawn || a->tag.seed != b->tag.seed || a->tag.step != b->tag.step ||
-        a->tag.tensor != b->tag.tensor)
+static cg_status cg_reducer_match_(const cg_reducer_ *reducer, const cg_info *a, const cg_info *b) {
+    if (a->n != b->n || a->tag.seed != b->tag.seed || a->tag.step != b->tag.step || a->tag.tensor != b->tag.tensor)
         return CG_E_MISMATCH;
+    if (reducer->mode == CG_REDUCE_DECODED_) return CG_OK;
+    if (a->drawn != b->drawn) return CG_E_MISMATCH;
     if (!cg_same_stage_(&a->op.sample, &b->op.sample) || !cg_same_stage_(&a->op.transform, &b->op.transform))
         return CG_E_MISMATCH;
     if (cg_has_(&a->op, CG_NEEDS_SUPPORT_) || cg_has_(&b->op, CG_NEEDS_SUPPORT_))
@@ -13259,10 +13288,17 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
     for (size_t i = 0; i < count; i++) {
         cg_status s = cg_reducer_packet_open_(reducer, i, &d);
         if (s != CG_OK) return s;
+        if (d.plan.traits & CG_IS_PRIVATE_) reducer->mode = CG_REDUCE_DECODED_;
+    }
+    for (size_t i = 0; i < count; i++) {
+        cg_status s = cg_reducer_packet_open_(reducer, i, &d);
+        if (s != CG_OK) return s;
         zero = cg_grid_zero_symbol_(&d.info.op.quantize, &bits);
         if (i == 0) first = d;
-        if (d.plan.traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_)) return CG_E_UNSUPPORTED;
-        s = cg_reducer_match_(&first.info, &d.info);
+        if (d.plan.traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_) ||
+            (reducer->mode == CG_REDUCE_DECODED_ && d.plan.traits & CG_NEEDS_SUPPORT_))
+            return CG_E_UNSUPPORTED;
+        s = cg_reducer_match_(reducer, &first.info, &d.info);
         if (s != CG_OK) return s;
         on_one_grid = on_one_grid && zero && !d.lay.value_code && d.lay.bucket_count == first.lay.bucket_count &&
             d.lay.bucket_size == first.lay.bucket_size;
@@ -13279,6 +13315,13 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
     reducer->info = first.info;
     reducer->in_lay = first.lay;
     reducer->transformed_n = (size_t)first.plan.transformed_n;
+    if (reducer->mode == CG_REDUCE_DECODED_) {
+        memset(&reducer->info.op, 0, sizeof reducer->info.op);
+        reducer->info.drawn = reducer->info.k = reducer->info.n;
+        reducer->info.index_code = CG_CODE_AUTO;
+        reducer->info.threshold = 0.0f;
+        return cg_layout_make_(&reducer->info.op, NULL, reducer->info.k, &reducer->out_lay);
+    }
     reducer->mode = cg_has_indices_(&first.plan) ? CG_REDUCE_SPARSE_ : CG_REDUCE_FLOATS_;
     memset(&reducer->info.op.quantize, 0, sizeof reducer->info.op.quantize);
     memset(&reducer->info.op.code, 0, sizeof reducer->info.op.code);
@@ -13431,6 +13474,21 @@ static void cg_reduce_levels_(
     if (reducer->out_lay.bits_x32 < 8 * 32) kernels->pack(symbols, many, reducer->out_lay.bits_x32 / 32, codes);
     else memcpy(codes, symbols, many);
 }
+/* The sum of decoded packets as little-endian floats at sum, of any alignment; packets have been verified. */
+CG_NOINLINE_ cg_status cg_reduce_decoded_(const cg_kernels_ *kernels, const cg_reducer_ *reducer, float *sum) {
+    const size_t n = (size_t)reducer->info.n;
+    cg_status s = CG_OK;
+    for (size_t i = 0; i < reducer->count && s == CG_OK; i++) {
+        cg_decoder_ d;
+        s = cg_reducer_packet_open_(reducer, i, &d);
+        if (s == CG_OK) s = cg_packet_decode_(&d, NULL, 1.0f, i ? 1.0f : 0.0f, sum, NULL, 1);
+        if (s == CG_OK && i && kernels->absmax_bits(sum, n) >= CG_INF_BITS_)
+            for (size_t j = 0; j < n; j++) cg_store_(sum, j, cg_saturate_(cg_load_(sum, j)));
+    }
+    for (size_t j = 0; CG_BIG_ENDIAN_ && j < n; j++)
+        cg_put32_((uint8_t *)(void *)cg_at_mut_(sum, j), cg_load_bits_(sum, j));
+    return s;
+}
 /* A dense result in out, cap >= CG_HEADER_BYTES. */
 CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
@@ -13440,7 +13498,10 @@ CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size
     reducer->info.value_bytes = (size_t)(reducer->out_lay.scale_bytes + reducer->out_lay.codes_bytes);
     reducer->info.index_bytes = 0;
     if (reducer->info.value_bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
-    if (reducer->mode == CG_REDUCE_LEVELS_) {
+    if (reducer->mode == CG_REDUCE_DECODED_) {
+        const cg_status s = cg_reduce_decoded_(kernels, reducer, (float *)(void *)codes);
+        if (s != CG_OK) return s;
+    } else if (reducer->mode == CG_REDUCE_LEVELS_) {
         cg_status s = cg_reducer_packet_open_(reducer, 0, &d);
         if (s != CG_OK) return s;
         for (size_t b = 0; b < (size_t)d.lay.bucket_count; b++)
@@ -13546,7 +13607,7 @@ CG_NOINLINE_ cg_status cg_vote_(
     for (size_t i = 0; i < count; i++) {
         s = cg_reducer_packet_open_(&reducer, i, &d);
         if (s != CG_OK) return s;
-        if (!(d.plan.traits & CG_IS_SIGN_) || reducer.mode == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
+        if (!(d.plan.traits & CG_IS_SIGN_) || reducer.mode != CG_REDUCE_FLOATS_) return CG_E_UNSUPPORTED;
         in[i] = d.codes;
     }
     if (count > FUSED_MAX) s = cg_verify_all_(&reducer);

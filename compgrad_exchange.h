@@ -1140,7 +1140,7 @@ static int cg_has_fixed_len_(const cg_op *op, uint32_t traits) {
 /* Can cg_reduce add packets of desc.op? Levels only on a grid that is the same on all ranks. */
 static int cg_is_reducible_(const cg_ex_ *ex, const cg_resolved_ *r) {
     const uint32_t traits = r->plan.traits;
-    if (traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | CG_NEEDS_SUPPORT_ | CG_IS_USER_CODEC_)) return 0;
+    if (traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | CG_IS_PRIVATE_ | CG_NEEDS_SUPPORT_ | CG_IS_USER_CODEC_)) return 0;
     if (traits & CG_IS_F32_) return 1;
     return r->max_level && !ex->desc.op.code.arg && !(traits & CG_IS_SELECTION_) &&
         ((ex->desc.flags & CG_AGREE_SCALES) || (ex->desc.side && ex->desc.side->scale));
@@ -1157,7 +1157,7 @@ static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_resolved_ *r) {
         return CG_ROUTE_ALLGATHER;
     if (traits & CG_IS_LINEAR_MATRIX_) return CG_ROUTE_LINEAR;
     if (traits & CG_IS_MATRIX_) return CG_ROUTE_ALLGATHER;
-    if (cg_is_dense_f32_(op, traits)) return CG_ROUTE_LINEAR;
+    if (cg_is_dense_f32_(op, traits) && !(traits & CG_IS_PRIVATE_)) return CG_ROUTE_LINEAR;
     if (!ex->transport.sendrecv || ex->transport.size <= 2 || allgather_bytes <= 65536 ||
         (ex->desc.side && ex->desc.side->scale))
         return CG_ROUTE_ALLGATHER;
@@ -1208,9 +1208,10 @@ static const char *cg_refused_loss_(const cg_ex_ *ex, int back_is_unbiased) {
 static int cg_hops_reencode_(const cg_ex_ *ex) { return cg_route_has_(ex, CG_ROUTE_HOPS_) && !ex->plan.exact; }
 static const char *cg_refused_agreement_(const cg_ex_ *ex, uint32_t max_level) {
     if (!(ex->desc.flags & CG_AGREE_SCALES)) return NULL;
-    if (!max_level || max_level > 127 || ex->desc.op.code.arg || ex->plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_))
+    if (!max_level || max_level > 127 || ex->desc.op.code.arg ||
+        ex->plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_ | CG_IS_PRIVATE_))
         return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, "
-               "flexpoint, without a selection or code";
+               "flexpoint, without a selection, a code, or a sample or rotation of each rank's own";
     if (ex->desc.side && ex->desc.side->scale) return "scales are given and to be agreed on: which?";
     if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_)) return "f32 values have no scales";
     if (cg_hops_reencode_(ex))
@@ -2482,8 +2483,8 @@ static int cg_folds_to_packet_(const cg_ex_ *ex) {
         (!cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_) || ex->desc.op.select.id);
 }
 static const char *cg_refuse_vote_(const cg_ex_ *ex) {
-    if (!(ex->plan.traits & CG_IS_SIGN_) || ex->plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_))
-        return "a vote is over cg_sign packets";
+    if (!(ex->plan.traits & CG_IS_SIGN_) || ex->plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_ | CG_IS_PRIVATE_))
+        return "a vote is over cg_sign packets of values in the same places";
     if (!cg_route_has_(ex, CG_ROUTE_PACKETS_MEET_)) return "votes are counted by allgather, server or scatter";
     if (ex->desc.weight != 0.0f || ex->desc.back) return "a vote has no weights and no second operator";
     return NULL;
@@ -2492,6 +2493,8 @@ static const char *cg_refuse_contributors_(const cg_ex_ *ex) {
     if (!cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_)) return "contributors are counted by allgather";
     if (ex->desc.weight != 0.0f) return "a mean over contributors has no weights";
     if (ex->plan.traits & CG_NEEDS_SUPPORT_) return "given indices: every rank contributes; take the mean";
+    if (ex->plan.traits & CG_IS_PRIVATE_)
+        return "private samples and rotations: ranks send other values, or mixtures of them; take the mean";
     if (ex->plan.traits & CG_IS_PER_RANK_)
         return "PermK: one rank contributes to every value; take the mean (scaled) or the sum (unscaled)";
     return NULL;
@@ -3282,7 +3285,7 @@ static void cg_plan_linear_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
 }
 static int cg_accepts_linear_(const cg_ex_ *ex) {
     const uint32_t traits = ex->plan.traits;
-    return cg_is_dense_f32_(&ex->desc.op, traits) && !(traits & CG_IS_PER_RANK_) &&
+    return cg_is_dense_f32_(&ex->desc.op, traits) && !(traits & (CG_IS_PER_RANK_ | CG_IS_PRIVATE_)) &&
         !(traits & CG_IS_MATRIX_ && !(traits & CG_IS_LINEAR_MATRIX_));
 }
 /* The values of reduced.packet; floats in host order while they are being summed. */
@@ -3487,8 +3490,8 @@ static const cg_route_row_ cg_route_rows_[] = {
         CG_ROUTE_SENDS_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_TELLS_COUNTS_ | CG_ROUTE_HAS_NO_WEIGHTS_,
         cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_region_, cg_route_region_, cg_write_region_ },
     { CG_ROUTE_LINEAR, "linear", CG_ROUTE_ALLREDUCES_, cg_accepts_linear_,
-        "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank", cg_plan_linear_,
-        cg_route_linear_, cg_write_linear_ },
+        "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank, none of them private",
+        cg_plan_linear_, cg_route_linear_, cg_write_linear_ },
 };
 static const cg_fold_row_ cg_fold_rows_[] = {
     { CG_FOLD_MEAN, "mean", CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_, NULL, NULL },

@@ -107,7 +107,12 @@ static const golden_case golden_cases[] = { { "dense", GOLDEN_N }, { "f16", GOLD
     { "rotate:3", GOLDEN_N }, { "rotate:3|lloyd:1", GOLDEN_N }, { "rotate:3|lloyd:1.5", GOLDEN_N },
     { "rotate:3|lloyd:4", GOLDEN_N }, { "randk:0.5|rotate:3|lloyd:1", GOLDEN_N }, { "rotate:3|lloyd:1", GOLDEN_MILD },
     { "rotate:3|lloyd:2", GOLDEN_MILD }, { "rotate:3|lloyd:4", GOLDEN_MILD }, { "rotate:3|lloyd:1", GOLDEN_MAX },
-    { "rotate:3|lloyd:2", 0 }, { "rotate:3|lloyd:2", 1 } };
+    { "rotate:3|lloyd:2", 0 }, { "rotate:3|lloyd:2", 1 },
+    /* samples and rotations of each rank's own */
+    { "randk:0.1:private", GOLDEN_N }, { "randk:0.1:unscaled:private", GOLDEN_N }, { "rotate:3:private", GOLDEN_N },
+    { "rotate:1:private|absmax:4:64|gamma", GOLDEN_N }, { "randk:0.5:private|rotate:3:private|lloyd:1", GOLDEN_N },
+    { "randk:0.3:private|topk:0.2|absmax:4:64|golomb", GOLDEN_N }, { "randk:0.05:private|absmax:4:512", GOLDEN_MAX },
+    { "randk:0.5|rotate:3:private|lloyd:2", GOLDEN_MAX }, { "randk:0.1:private", 0 }, { "rotate:3:private", 1 } };
 enum { GOLDEN_CASES = (int)(sizeof golden_cases / sizeof golden_cases[0]) };
 
 /* Magnitudes 2^-10 to 2^-2; vectors of the first two lengths also have huge ones, denormals, zeros and ties. */

@@ -99,6 +99,9 @@
     { "randk:r", "randk:0.1", HEAVY, 8.884, (1 / 0.1 - 1) * 1.05, 0 },
     { "randk:0.01", NULL, HEAVY, 89.69, (1 / 0.01 - 1) * 1.05, 0 },
     { "randk:r:unscaled", "randk:0.1:unscaled", HEAVY, 0.9014, (1 - 0.1) * 1.05, 0 },
+    { "randk:r:private", "randk:0.1:private", HEAVY, 8.884, (1 / 0.1 - 1) * 1.05, 0 },
+    { "rotate:rounds:private", "rotate:1:private", HEAVY, 1.483e-14, EXACT, 0 },
+    { "randk:0.1:private", NULL, HEAVY, 8.884, (1 / 0.1 - 1) * 1.05, 0 },
     { "randk:0.01:unscaled", NULL, HEAVY, 0.991, 1, 0 },
     { "permk:workers", "permk:4", HEAVY, 3.039, 3 * 1.05, 0 },
     /* compositions */

@@ -124,6 +124,11 @@ REF_FN uint64_t ref_shared(const cg_tag *t) {
 
 REF_FN uint64_t ref_private(const cg_tag *t) { return ref_mix64(ref_shared(t) ^ (t->rank + 4 * REF_G)); }
 
+/* the key of a sample, or of a rotation before its own constant */
+REF_FN uint64_t ref_draws(const cg_tag *t, int is_private) {
+    return is_private ? ref_private(t) ^ 0xBB67AE8584CAA73Bu : ref_shared(t);
+}
+
 REF_FN uint32_t ref_hash(uint64_t key, uint64_t block, uint32_t c) {
     uint64_t s = ref_mix64(key + (block + 1) * REF_G);
     uint32_t a = (uint32_t)s, b = (uint32_t)(s >> 32), h = c ^ a;
@@ -401,7 +406,7 @@ REF_FN unsigned char *ref_compress(const cg_op *op, const cg_tag *tag, const flo
     v = (ref_item *)ref_alloc((size_t)drawn * sizeof *v);
     for (j = 0; j < drawn; j++) {
         uint64_t at = j, size = 1;
-        if (op->sample.id) at = ref_draw(ref_shared(tag), n, drawn, j, &size);
+        if (op->sample.id) at = ref_draw(ref_draws(tag, op->sample.flags & 2), n, drawn, j, &size);
         memcpy(&v[j].v, (const char *)x + 4 * at, 4); /* x may have any alignment */
         if (!ref_finite(v[j].v)) {
             free(v);
@@ -552,7 +557,7 @@ REF_FN void ref_decode(const unsigned char *p, float *d, unsigned char *has) {
         exit(2);
     }
     for (j = 0; j < r.k; j++) {
-        uint64_t at = r.sampled ? ref_draw(ref_shared(&r.tag), r.n, r.drawn, index[j], &size) : index[j];
+        uint64_t at = r.sampled ? ref_draw(ref_draws(&r.tag, p[9] & 2), r.n, r.drawn, index[j], &size) : index[j];
         d[at] = ref_value(&r, j);
         has[at] = 1;
     }

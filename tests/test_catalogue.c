@@ -575,12 +575,15 @@ static void fill_table(void) {
     add("randk:0.3", cg_randk(0.3f), U, MEAN, 0, sample_omega, sample_variance, BITS(32), 0, SHARED, 0);
     add("randk:0.125:unscaled", cg_unscaled(cg_randk(0.125f)), B, MEAN, 0, sample_unscaled, NULL, BITS(32), 0, SHARED,
         0);
+    add("randk:0.3:private", cg_private(cg_randk(0.3f)), U, MEAN, 0, sample_omega, sample_variance, BITS(32), 0,
+        PRIVATE, 0);
     add("permk:4", cg_permk(4), U, MEAN, 0, sample_omega, sample_variance, BITS(32), 0, SHARED | PRIVATE, 0);
     add("permk:3:unscaled", cg_unscaled(cg_permk(3)), B, MEAN, 0, sample_unscaled, NULL, BITS(32), 0, SHARED | PRIVATE,
         0);
     add("rotate:1", cg_rotate(1), B, DRAW, 0, nothing, NULL, BITS(32), 0, SHARED, 0);
     add("rotate:2", cg_rotate(2), B, DRAW, 0, nothing, NULL, BITS(32), 0, SHARED, 0);
     add("rotate:3", cg_rotate(3), B, DRAW, 0, nothing, NULL, BITS(32), 0, SHARED, 0);
+    add("rotate:3:private", cg_private(cg_rotate(3)), B, DRAW, 0, nothing, NULL, BITS(32), 0, PRIVATE, 0);
     add("dct", cg_dct(), B, DRAW, 0, nothing, NULL, BITS(32), 0, SURE, 0);
     add("srq:4", cg_srq(4), U, MEAN, 1024, srq_omega, NULL, BITS(4), 8, SHARED | PRIVATE, 0);
     add("drive", cg_drive(), U, MEAN, 1024, eden_omega, NULL, BITS(1), 4, SHARED, 0);
@@ -824,7 +827,7 @@ static int places(const unsigned char *p, unsigned char *has) {
     if (p[20]) {
         if (!r.sampled || matrix) memset(has, 1, (size_t)r.n);
         else
-            for (i = 0; i < r.drawn; i++) has[ref_draw(ref_shared(&r.tag), r.n, r.drawn, i, &size)] = 1;
+            for (i = 0; i < r.drawn; i++) has[ref_draw(ref_draws(&r.tag, p[9] & 2), r.n, r.drawn, i, &size)] = 1;
         return 1;
     }
     index = (uint64_t *)ref_alloc((size_t)r.k * 8);
@@ -833,7 +836,7 @@ static int places(const unsigned char *p, unsigned char *has) {
         return 0;
     }
     for (i = 0; i < r.k; i++)
-        has[r.sampled ? ref_draw(ref_shared(&r.tag), r.n, r.drawn, index[i], &size) : index[i]] = 1;
+        has[r.sampled ? ref_draw(ref_draws(&r.tag, p[9] & 2), r.n, r.drawn, index[i], &size) : index[i]] = 1;
     free(index);
     return 1;
 }
@@ -1027,7 +1030,7 @@ static int is_drawn(const job *j, size_t i) {
         j->op->select.id == CG_SELECT_TOPK || j->op->select.id == CG_SELECT_MSTOPK ? 0 : j->op->k, j->n);
     t = (uint64_t)i * k / j->n;
     for (t = t ? t - 1 : 0; t < k && t <= (uint64_t)i * k / j->n + 1; t++)
-        if (ref_draw(ref_shared(&j->tag), j->n, k, t, &size) == i) return 1;
+        if (ref_draw(ref_draws(&j->tag, j->op->sample.flags & 2), j->n, k, t, &size) == i) return 1;
     return 0;
 }
 

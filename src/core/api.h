@@ -183,6 +183,7 @@ enum { /* names of version 0.1 */
 };
 enum { /* flags of a stage; what a bit means depends on the stage */
     CG_FLAG_UNSCALED = 1 /* samples: without the factor that makes them unbiased */,
+    CG_FLAG_PRIVATE = 2 /* randk, rotate: every rank draws its own, so that errors of ranks are independent */,
     CG_FLAG_NEAREST = 1 /* quantizers: round to nearest instead of at random */,
     CG_FLAG_MAX = 2 /* levels, dither: relative to the largest magnitude instead of the L2 norm */,
     CG_FLAG_CLIP = 2 /* terngrad: clip at 2.5 standard deviations */,
@@ -319,8 +320,11 @@ CG_API_ cg_op cg_demo(float ratio);              /* cg_demo_dct */
 CG_API_ cg_op cg_nearest(cg_op op);
 /* levels (and qsgd), dither: relative to the largest magnitude of each bucket instead of the L2 norm */
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket);
-CG_API_ cg_op cg_clipped(cg_op op);                 /* terngrad: values are clipped at 2.5 standard deviations */
-CG_API_ cg_op cg_unscaled(cg_op op);                /* samples: without the factor n/k */
+CG_API_ cg_op cg_clipped(cg_op op);  /* terngrad: values are clipped at 2.5 standard deviations */
+CG_API_ cg_op cg_unscaled(cg_op op); /* samples: without the factor n/k */
+/* randk, rotate, or both: drawn by every rank for itself. The error of the mean of W ranks is then W times smaller than
+   that of one, where common samples and rotations make errors that add up; such packets are added decoded */
+CG_API_ cg_op cg_private(cg_op op);
 CG_API_ cg_op cg_coded(cg_op op, cg_coding coding); /* the same values in another code */
 /* The stages of both. If both have the same stage, the result is refused by cg_bound and cg_compress. */
 CG_API_ cg_op cg_then(cg_op first, cg_op second);
@@ -468,7 +472,9 @@ CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info
      - packed levels around zero (absmax, levels, terngrad, trits, flexpoint, flex16) of equal steps are added as
        integers, if 16 bits hold the sum; cg_extra.scale makes steps equal;
      - all others are added as 32-bit floats, in the order given, and transformed back only when the sum is decoded.
-   CG_E_UNSUPPORTED: PermK and matrices. On error *len is 0. */
+   If the sample or rotation of any of them is private, all are decoded instead, and the sum is a dense packet: only n
+   and tag need to be equal then.
+   CG_E_UNSUPPORTED: PermK and matrices; packets of cg_given beside private ones. On error *len is 0. */
 
 /* Bytes that cg_reduce needs for the sum of these packets, and for scratch. */
 CG_API_ CG_CHECKED_ cg_status cg_reduce_plan(

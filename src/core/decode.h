@@ -67,9 +67,9 @@ static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
     const cg_op *op = &support->info.op;
     const int indexed = op->select.id && !op->transform.id;
     uint64_t h = cg_mix64_(cg_coordinate_count_(support) + CG_GOLDEN_);
-    if (op->sample.id) { /* random-k is the same for all ranks */
+    if (op->sample.id) { /* random-k is the same for all ranks, unless it is private */
         h = cg_mix64_(h ^ (support->info.drawn + op->sample.id * CG_GOLDEN_));
-        h = cg_mix64_(h ^ cg_shared_key_(&support->info.tag));
+        h = cg_mix64_(h ^ cg_stage_key_(&op->sample, &support->info.tag));
         if (support->plan.traits & CG_IS_PER_RANK_)
             h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | support->info.tag.rank));
     }

@@ -45,7 +45,7 @@ static const float *cg_inverse_transform_chunk_(
     const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor, size_t first, float *out) {
     const size_t block_size = cg_transformer_of_(&d->info.op)->block,
                  end = cg_min_((size_t)d->plan.transformed_n, first + CG_CHUNK_);
-    const uint64_t key = cg_shared_key_(&d->info.tag);
+    const uint64_t key = cg_stage_key_(&d->info.op.transform, &d->info.tag);
     const float *v = out;
     if (!d->info.op.select.id) {
         v = cg_decode_chunk_(d, cursor, first, end - first, out, 0);

@@ -95,6 +95,7 @@
      minmax:4:512:norm               cg_minmax(4, 512) with quantize.flags = CG_FLAG_NORM: the range is sqrt(2) |x|
      terngrad:clip                   cg_clipped(cg_terngrad())
      randk:0.01:unscaled             cg_unscaled(cg_randk(0.01f)); likewise permk
+     randk:0.1:private               cg_private(cg_randk(0.1f)); likewise rotate, and both in one operator
      topk:k=100                      cg_topk(1) with k = 100 in the cg_op; likewise mstopk and randk
      chunked:64:0.1                  cg_chunked(0.1f, 64)
      lowrank:4:512:256               cg_lowrank(512, 256, 4); likewise atomo
@@ -223,6 +224,12 @@
                                                                                     up
      randk:r:unscaled        32 r              biased    r                          without the factor n/k, for error
                                                                                     feedback
+     randk:r:private         32 r              unbiased  n/k - 1                    every rank draws its own: where
+                                                                                    gradients are alike, the error of
+                                                                                    the mean of W ranks is W times
+                                                                                    smaller than with a common sample.
+                                                                                    Packets add up decoded; also
+                                                                                    rotate:rounds:private
      permk:workers           32/workers        unbiased  workers - 1                every rank keeps another value of
                                                                                     each group of `workers` neighbours
                                                                                     (Szlendak 21); also :unscaled

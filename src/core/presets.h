@@ -147,6 +147,10 @@ CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket) {
     return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "max");
 }
 CG_API_ cg_op cg_unscaled(cg_op op) { return cg_op_flagged_(op, CG_SLOT_SAMPLE_, "unscaled"); }
+CG_API_ cg_op cg_private(cg_op op) {
+    if (!op.transform.id || op.sample.id) op = cg_op_flagged_(op, CG_SLOT_SAMPLE_, "private");
+    return op.transform.id ? cg_op_flagged_(op, CG_SLOT_TRANSFORM_, "private") : op;
+}
 CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
     unsigned c = (unsigned)coding;
     if (c < CG_CODE_PACKED) op.code.id = (uint8_t)c;

@@ -5,15 +5,16 @@
    Touches  the caller's output and scratch
    Other headers may use: cg_reduce_, cg_same_grid_
    Packets of one vector, sample and transform add by one of three modes: sparse packets merge into a list of f32;
-   dense ones whose levels are on one grid add as integers, if 16 bits hold the sum; all others add as f32. */
+   dense ones whose levels are on one grid add as integers, if 16 bits hold the sum; all others add as f32. Where a
+   sample or rotation is private, all packets add decoded, as a dense vector. */
 
 /* All fields equal, values as bits. */
 static int cg_same_stage_(const cg_stage *a, const cg_stage *b) {
     return a->id == b->id && a->flags == b->flags && a->arg == b->arg && a->size == b->size &&
         cg_as_bits_(a->value) == cg_as_bits_(b->value);
 }
-/* What the result is: sparse f32, integers on the grid of all packets, or dense f32. */
-enum { CG_REDUCE_SPARSE_, CG_REDUCE_LEVELS_, CG_REDUCE_FLOATS_ };
+/* What the result is: sparse f32, integers on the grid of all packets, dense f32 of their domain, or of x itself. */
+enum { CG_REDUCE_SPARSE_, CG_REDUCE_LEVELS_, CG_REDUCE_FLOATS_, CG_REDUCE_DECODED_ };
 typedef struct cg_reducer_ {
     const void *const *packets;
     const size_t *lens;
@@ -41,10 +42,11 @@ static cg_status cg_reducer_packet_open_(const cg_reducer_ *reducer, size_t i, c
 }
 /* CG_OK: both packets are of the same vector, sample and transform, so that their values add index by index; packets
    with a `given` selection must have the same support. Else CG_E_MISMATCH. */
-static cg_status cg_reducer_match_(const cg_info *a, const cg_info *b) {
-    if (a->n != b->n || a->drawn != b->drawn || a->tag.seed != b->tag.seed || a->tag.step != b->tag.step ||
-        a->tag.tensor != b->tag.tensor)
+static cg_status cg_reducer_match_(const cg_reducer_ *reducer, const cg_info *a, const cg_info *b) {
+    if (a->n != b->n || a->tag.seed != b->tag.seed || a->tag.step != b->tag.step || a->tag.tensor != b->tag.tensor)
         return CG_E_MISMATCH;
+    if (reducer->mode == CG_REDUCE_DECODED_) return CG_OK;
+    if (a->drawn != b->drawn) return CG_E_MISMATCH;
     if (!cg_same_stage_(&a->op.sample, &b->op.sample) || !cg_same_stage_(&a->op.transform, &b->op.transform))
         return CG_E_MISMATCH;
     if (cg_has_(&a->op, CG_NEEDS_SUPPORT_) || cg_has_(&b->op, CG_NEEDS_SUPPORT_))
@@ -87,10 +89,17 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
     for (size_t i = 0; i < count; i++) {
         cg_status s = cg_reducer_packet_open_(reducer, i, &d);
         if (s != CG_OK) return s;
+        if (d.plan.traits & CG_IS_PRIVATE_) reducer->mode = CG_REDUCE_DECODED_;
+    }
+    for (size_t i = 0; i < count; i++) {
+        cg_status s = cg_reducer_packet_open_(reducer, i, &d);
+        if (s != CG_OK) return s;
         zero = cg_grid_zero_symbol_(&d.info.op.quantize, &bits);
         if (i == 0) first = d;
-        if (d.plan.traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_)) return CG_E_UNSUPPORTED;
-        s = cg_reducer_match_(&first.info, &d.info);
+        if (d.plan.traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_) ||
+            (reducer->mode == CG_REDUCE_DECODED_ && d.plan.traits & CG_NEEDS_SUPPORT_))
+            return CG_E_UNSUPPORTED;
+        s = cg_reducer_match_(reducer, &first.info, &d.info);
         if (s != CG_OK) return s;
         on_one_grid = on_one_grid && zero && !d.lay.value_code && d.lay.bucket_count == first.lay.bucket_count &&
             d.lay.bucket_size == first.lay.bucket_size;
@@ -107,6 +116,13 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
     reducer->info = first.info;
     reducer->in_lay = first.lay;
     reducer->transformed_n = (size_t)first.plan.transformed_n;
+    if (reducer->mode == CG_REDUCE_DECODED_) {
+        memset(&reducer->info.op, 0, sizeof reducer->info.op);
+        reducer->info.drawn = reducer->info.k = reducer->info.n;
+        reducer->info.index_code = CG_CODE_AUTO;
+        reducer->info.threshold = 0.0f;
+        return cg_layout_make_(&reducer->info.op, NULL, reducer->info.k, &reducer->out_lay);
+    }
     reducer->mode = cg_has_indices_(&first.plan) ? CG_REDUCE_SPARSE_ : CG_REDUCE_FLOATS_;
     memset(&reducer->info.op.quantize, 0, sizeof reducer->info.op.quantize);
     memset(&reducer->info.op.code, 0, sizeof reducer->info.op.code);
@@ -259,6 +275,21 @@ static void cg_reduce_levels_(
     if (reducer->out_lay.bits_x32 < 8 * 32) kernels->pack(symbols, many, reducer->out_lay.bits_x32 / 32, codes);
     else memcpy(codes, symbols, many);
 }
+/* The sum of decoded packets as little-endian floats at sum, of any alignment; packets have been verified. */
+CG_NOINLINE_ cg_status cg_reduce_decoded_(const cg_kernels_ *kernels, const cg_reducer_ *reducer, float *sum) {
+    const size_t n = (size_t)reducer->info.n;
+    cg_status s = CG_OK;
+    for (size_t i = 0; i < reducer->count && s == CG_OK; i++) {
+        cg_decoder_ d;
+        s = cg_reducer_packet_open_(reducer, i, &d);
+        if (s == CG_OK) s = cg_packet_decode_(&d, NULL, 1.0f, i ? 1.0f : 0.0f, sum, NULL, 1);
+        if (s == CG_OK && i && kernels->absmax_bits(sum, n) >= CG_INF_BITS_)
+            for (size_t j = 0; j < n; j++) cg_store_(sum, j, cg_saturate_(cg_load_(sum, j)));
+    }
+    for (size_t j = 0; CG_BIG_ENDIAN_ && j < n; j++)
+        cg_put32_((uint8_t *)(void *)cg_at_mut_(sum, j), cg_load_bits_(sum, j));
+    return s;
+}
 /* A dense result in out, cap >= CG_HEADER_BYTES. */
 CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
@@ -268,7 +299,10 @@ CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size
     reducer->info.value_bytes = (size_t)(reducer->out_lay.scale_bytes + reducer->out_lay.codes_bytes);
     reducer->info.index_bytes = 0;
     if (reducer->info.value_bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
-    if (reducer->mode == CG_REDUCE_LEVELS_) {
+    if (reducer->mode == CG_REDUCE_DECODED_) {
+        const cg_status s = cg_reduce_decoded_(kernels, reducer, (float *)(void *)codes);
+        if (s != CG_OK) return s;
+    } else if (reducer->mode == CG_REDUCE_LEVELS_) {
         cg_status s = cg_reducer_packet_open_(reducer, 0, &d);
         if (s != CG_OK) return s;
         for (size_t b = 0; b < (size_t)d.lay.bucket_count; b++)
@@ -374,7 +408,7 @@ CG_NOINLINE_ cg_status cg_vote_(
     for (size_t i = 0; i < count; i++) {
         s = cg_reducer_packet_open_(&reducer, i, &d);
         if (s != CG_OK) return s;
-        if (!(d.plan.traits & CG_IS_SIGN_) || reducer.mode == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
+        if (!(d.plan.traits & CG_IS_SIGN_) || reducer.mode != CG_REDUCE_FLOATS_) return CG_E_UNSUPPORTED;
         in[i] = d.codes;
     }
     if (count > FUSED_MAX) s = cg_verify_all_(&reducer);

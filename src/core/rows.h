@@ -37,7 +37,7 @@ typedef struct cg_sampler_ {
   }
 static const cg_sampler_ cg_samplers_[] = {
     CG_ROW_(0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_SIZE_, CG_NO_VALUE_, all, none),
-    CG_ROW_(CG_SAMPLE_RANDK, "randk", "ratio=0.01", CG_STALLS_("randk:unscaled"), CG_FLAG_("unscaled"),
+    CG_ROW_(CG_SAMPLE_RANDK, "randk", "ratio=0.01", CG_STALLS_("randk:unscaled"), CG_FLAGS_("unscaled", "private", 1),
         CG_SAMPLES_RATIO_, CG_NO_SIZE_, CG_RATIO_, randk, randk),
     CG_ROW_(CG_SAMPLE_PERMK, "permk", "workers=8", CG_STALLS_("permk:unscaled"), CG_FLAG_("unscaled"), CG_IS_PER_RANK_,
         CG_SIZE_(1), CG_NO_VALUE_, permk, permk),
@@ -46,23 +46,24 @@ static const cg_sampler_ cg_samplers_[] = {
 
 /* ---- transforms ---- */
 
-#define CG_ROW_(                                                                                                    \
-    id, name, params, warning, traits, arg, size, value, transformed_n, block, apply, factor, work_bytes, error)    \
-  {                                                                                                                 \
-    { CG_SLOT_TRANSFORM_, id, name, params, warning, CG_NO_FLAGS_, traits, arg, size, value, cg_error_##error##_ }, \
-        cg_transformed_##transformed_n##_, block, apply, factor, work_bytes                                         \
+#define CG_ROW_(id, name, params, warning, flags, traits, arg, size, value, transformed_n, block, apply, factor, \
+    work_bytes, error)                                                                                           \
+  {                                                                                                              \
+    { CG_SLOT_TRANSFORM_, id, name, params, warning, flags, traits, arg, size, value, cg_error_##error##_ },     \
+        cg_transformed_##transformed_n##_, block, apply, factor, work_bytes                                      \
   }
 static const cg_transformer_ cg_transformers_[] = {
-    CG_ROW_(0, "", "", NULL, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, same, 0, NULL, NULL, NULL, none),
-    CG_ROW_(CG_TRANSFORM_ROTATE, "rotate", "rounds=3", NULL, CG_IS_ROTATION_, CG_ARG_(1, 3), CG_NO_SIZE_, CG_NO_VALUE_,
-        rotate, CG_ROTATE_BLOCK_, cg_apply_rotation_, NULL, NULL, none),
-    CG_ROW_(CG_TRANSFORM_DCT, "dct", "", NULL, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, dct, CG_DCT_BLOCK_,
-        cg_apply_dct_, NULL, NULL, none),
-    CG_ROW_(CG_TRANSFORM_LOWRANK, "lowrank", "rank=4:rows=512:cols=256", CG_STALLS_("lowrank"),
+    CG_ROW_(0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, same, 0, NULL, NULL, NULL, none),
+    CG_ROW_(CG_TRANSFORM_ROTATE, "rotate", "rounds=3", NULL, CG_FLAGS_("", "private", 0), CG_IS_ROTATION_,
+        CG_ARG_(1, 3), CG_NO_SIZE_, CG_NO_VALUE_, rotate, CG_ROTATE_BLOCK_, cg_apply_rotation_, NULL, NULL, none),
+    CG_ROW_(CG_TRANSFORM_DCT, "dct", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, dct,
+        CG_DCT_BLOCK_, cg_apply_dct_, NULL, NULL, none),
+    CG_ROW_(CG_TRANSFORM_LOWRANK, "lowrank", "rank=4:rows=512:cols=256", CG_STALLS_("lowrank"), CG_NO_FLAGS_,
         CG_IS_MATRIX_ | CG_IS_LINEAR_MATRIX_ | CG_IS_BIASED_, CG_ARG_(1, 64), CG_SIZE_(1), CG_VALUE_(1.0f, 16777216.0f),
         matrix, 0, NULL, cg_factor_lowrank_, cg_work_bytes_lowrank_, by_data),
-    CG_ROW_(CG_TRANSFORM_ATOMO, "atomo", "budget=4:rows=512:cols=256", NULL, CG_IS_MATRIX_, CG_ARG_(1, 64), CG_SIZE_(1),
-        CG_VALUE_(1.0f, 16777216.0f), matrix, 0, NULL, cg_factor_atomo_, cg_work_bytes_atomo_, atomo),
+    CG_ROW_(CG_TRANSFORM_ATOMO, "atomo", "budget=4:rows=512:cols=256", NULL, CG_NO_FLAGS_, CG_IS_MATRIX_,
+        CG_ARG_(1, 64), CG_SIZE_(1), CG_VALUE_(1.0f, 16777216.0f), matrix, 0, NULL, cg_factor_atomo_,
+        cg_work_bytes_atomo_, atomo),
 };
 #undef CG_ROW_
 
@@ -253,6 +254,7 @@ static uint32_t cg_op_traits_(const cg_op *op) {
     if (op->select.id < CG_LENGTH_OF_(cg_selections_)) traits |= cg_selections_[op->select.id].stage.traits;
     if (op->quantize.id < CG_LENGTH_OF_(cg_quantizers_)) traits |= cg_quantizers_[op->quantize.id].stage.traits;
     else if (cg_is_user_codec_(&op->quantize)) traits |= cg_user_row_.traits;
+    if ((op->sample.flags | op->transform.flags) & CG_FLAG_PRIVATE) traits |= CG_IS_PRIVATE_;
     if (op->code.id < CG_LENGTH_OF_(cg_index_coders_)) traits |= cg_index_coders_[op->code.id].traits;
     return traits;
 }

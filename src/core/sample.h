@@ -63,7 +63,7 @@ static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
 static void cg_strata_open_(cg_strata_ *s, const cg_info *info, uint64_t j) {
     s->n = info->n;
     s->k = info->drawn;
-    s->key = cg_shared_key_(&info->tag);
+    s->key = cg_stage_key_(&info->op.sample, &info->tag);
     s->rank = info->tag.rank;
     s->permk_workers = cg_has_(&info->op, CG_IS_PER_RANK_) ? info->op.sample.size : 0;
     s->base_length = s->n / s->k;

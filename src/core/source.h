@@ -78,7 +78,7 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
     uint64_t key;
     if (!in_buf && !src->to_transform) return cg_at_(src->x, first);
     if (!src->to_transform) return cg_source_gather_(src, first, count, buf);
-    key = cg_shared_key_(&src->info->tag);
+    key = cg_stage_key_(&src->info->op.transform, &src->info->tag);
     block_size = cg_transformer_of_(&src->info->op)->block;
     base = first / block_size * block_size;
     end = (first + count + block_size - 1) / block_size * block_size;

@@ -1,8 +1,8 @@
 /* stages: what a row of the table of stages holds, and the checks of stages and operators
 
-   Offers   slots, traits, cg_stage_row_, cg_error_, the lookup of rows, cg_op_traits_, cg_op_check_,
+   Offers   slots, traits, cg_stage_row_, cg_error_, the lookup of rows, cg_op_traits_, cg_stage_key_, cg_op_check_,
             cg_op_check_new_ and cg_op_only_old_
-   Needs    base; the table itself is in core/rows.h, behind the functions that its rows name
+   Needs    base, random; the table itself is in core/rows.h, behind the functions that its rows name
    Touches  nothing but its arguments
    Other headers may use: cg_op_check_, cg_op_traits_
    A row says everything of a stage: its text, its parameters and their ranges, its traits and its functions. Parsing,
@@ -54,7 +54,10 @@ enum {
     CG_AUX_IS_VARIANCE_ = 1 << 30,   /* selection: aux has variances of x; otherwise the gradient, where x is a sum */
     CG_SCALES_ARE_ENDS_ = 1 << 27,   /* quantizer: its two scales are the ends of a range */
     CG_INDEX_LENGTH_VARIES_ = 1 << 28, /* code of indices: not their number alone says how long the section is */
-    CG_IS_BIASED_ = 1 << 22            /* the mean of what is decoded differs from x, whatever the flags */
+    CG_IS_PRIVATE_ =
+        1 << 29,            /* of an operator: its sample or rotation differs by rank (CG_FLAG_PRIVATE), so that packets
+                                 of ranks add up decoded, and not in their domain */
+    CG_IS_BIASED_ = 1 << 22 /* the mean of what is decoded differs from x, whatever the flags */
 };
 /* What a stage does to the values v that it sees, whatever they are; see core/error.h. */
 typedef struct cg_error_ {
@@ -84,7 +87,8 @@ typedef struct cg_stage_row_ {
        and inflation, which are 1, and is_biased, which is set */
     void (*error)(const cg_op *op, uint64_t n, cg_error_ *e);
 } cg_stage_row_;
-#define CG_SIZE_MAX_ 0xffffffffu /* of stage.size */
+#define CG_PRIVATE_KEY_ 0xBB67AE8584CAA73Bu /* of samples and rotations that differ by rank */
+#define CG_SIZE_MAX_ 0xffffffffu            /* of stage.size */
 /* The code slot holds two codes: its id is the code of the indices, its arg the code of the values. */
 static const char *const cg_value_code_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
 enum { CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0] };
@@ -118,6 +122,10 @@ static const cg_stage_row_ *cg_row_at_(unsigned slot, unsigned id); /* in core/r
 static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, const cg_stage *s);
 /* All traits of the stages of an operator; of any, but stages that this build does not know have none. */
 static uint32_t cg_op_traits_(const cg_op *op);
+/* The key of a sample or transform: that of all ranks, or this rank's own, which is not the key of its rounding. */
+static uint64_t cg_stage_key_(const cg_stage *s, const cg_tag *tag) {
+    return s->flags & CG_FLAG_PRIVATE ? cg_rank_key_(tag) ^ CG_PRIVATE_KEY_ : cg_shared_key_(tag);
+}
 static int cg_has_(const cg_op *op, uint32_t traits) { return (cg_op_traits_(op) & traits) != 0; }
 /* s is a quantize stage. */
 static int cg_is_user_codec_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }

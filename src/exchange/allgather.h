@@ -141,8 +141,8 @@ static int cg_folds_to_packet_(const cg_ex_ *ex) {
         (!cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_) || ex->desc.op.select.id);
 }
 static const char *cg_refuse_vote_(const cg_ex_ *ex) {
-    if (!(ex->plan.traits & CG_IS_SIGN_) || ex->plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_))
-        return "a vote is over cg_sign packets";
+    if (!(ex->plan.traits & CG_IS_SIGN_) || ex->plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_ | CG_IS_PRIVATE_))
+        return "a vote is over cg_sign packets of values in the same places";
     if (!cg_route_has_(ex, CG_ROUTE_PACKETS_MEET_)) return "votes are counted by allgather, server or scatter";
     if (ex->desc.weight != 0.0f || ex->desc.back) return "a vote has no weights and no second operator";
     return NULL;
@@ -151,6 +151,8 @@ static const char *cg_refuse_contributors_(const cg_ex_ *ex) {
     if (!cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_)) return "contributors are counted by allgather";
     if (ex->desc.weight != 0.0f) return "a mean over contributors has no weights";
     if (ex->plan.traits & CG_NEEDS_SUPPORT_) return "given indices: every rank contributes; take the mean";
+    if (ex->plan.traits & CG_IS_PRIVATE_)
+        return "private samples and rotations: ranks send other values, or mixtures of them; take the mean";
     if (ex->plan.traits & CG_IS_PER_RANK_)
         return "PermK: one rank contributes to every value; take the mean (scaled) or the sum (unscaled)";
     return NULL;

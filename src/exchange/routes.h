@@ -93,7 +93,7 @@ static int cg_has_fixed_len_(const cg_op *op, uint32_t traits) {
 /* Can cg_reduce add packets of desc.op? Levels only on a grid that is the same on all ranks. */
 static int cg_is_reducible_(const cg_ex_ *ex, const cg_resolved_ *r) {
     const uint32_t traits = r->plan.traits;
-    if (traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | CG_NEEDS_SUPPORT_ | CG_IS_USER_CODEC_)) return 0;
+    if (traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | CG_IS_PRIVATE_ | CG_NEEDS_SUPPORT_ | CG_IS_USER_CODEC_)) return 0;
     if (traits & CG_IS_F32_) return 1;
     return r->max_level && !ex->desc.op.code.arg && !(traits & CG_IS_SELECTION_) &&
         ((ex->desc.flags & CG_AGREE_SCALES) || (ex->desc.side && ex->desc.side->scale));
@@ -110,7 +110,7 @@ static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_resolved_ *r) {
         return CG_ROUTE_ALLGATHER;
     if (traits & CG_IS_LINEAR_MATRIX_) return CG_ROUTE_LINEAR;
     if (traits & CG_IS_MATRIX_) return CG_ROUTE_ALLGATHER;
-    if (cg_is_dense_f32_(op, traits)) return CG_ROUTE_LINEAR;
+    if (cg_is_dense_f32_(op, traits) && !(traits & CG_IS_PRIVATE_)) return CG_ROUTE_LINEAR;
     if (!ex->transport.sendrecv || ex->transport.size <= 2 || allgather_bytes <= 65536 ||
         (ex->desc.side && ex->desc.side->scale))
         return CG_ROUTE_ALLGATHER;
@@ -161,9 +161,10 @@ static const char *cg_refused_loss_(const cg_ex_ *ex, int back_is_unbiased) {
 static int cg_hops_reencode_(const cg_ex_ *ex) { return cg_route_has_(ex, CG_ROUTE_HOPS_) && !ex->plan.exact; }
 static const char *cg_refused_agreement_(const cg_ex_ *ex, uint32_t max_level) {
     if (!(ex->desc.flags & CG_AGREE_SCALES)) return NULL;
-    if (!max_level || max_level > 127 || ex->desc.op.code.arg || ex->plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_))
+    if (!max_level || max_level > 127 || ex->desc.op.code.arg ||
+        ex->plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_ | CG_IS_PRIVATE_))
         return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, "
-               "flexpoint, without a selection or code";
+               "flexpoint, without a selection, a code, or a sample or rotation of each rank's own";
     if (ex->desc.side && ex->desc.side->scale) return "scales are given and to be agreed on: which?";
     if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_)) return "f32 values have no scales";
     if (cg_hops_reencode_(ex))

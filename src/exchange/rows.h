@@ -33,8 +33,8 @@ static const cg_route_row_ cg_route_rows_[] = {
         CG_ROUTE_SENDS_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_TELLS_COUNTS_ | CG_ROUTE_HAS_NO_WEIGHTS_,
         cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_region_, cg_route_region_, cg_write_region_ },
     { CG_ROUTE_LINEAR, "linear", CG_ROUTE_ALLREDUCES_, cg_accepts_linear_,
-        "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank", cg_plan_linear_,
-        cg_route_linear_, cg_write_linear_ },
+        "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank, none of them private",
+        cg_plan_linear_, cg_route_linear_, cg_write_linear_ },
 };
 static const cg_fold_row_ cg_fold_rows_[] = {
     { CG_FOLD_MEAN, "mean", CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_, NULL, NULL },

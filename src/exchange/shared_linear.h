@@ -19,7 +19,7 @@ static void cg_plan_linear_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
 }
 static int cg_accepts_linear_(const cg_ex_ *ex) {
     const uint32_t traits = ex->plan.traits;
-    return cg_is_dense_f32_(&ex->desc.op, traits) && !(traits & CG_IS_PER_RANK_) &&
+    return cg_is_dense_f32_(&ex->desc.op, traits) && !(traits & (CG_IS_PER_RANK_ | CG_IS_PRIVATE_)) &&
         !(traits & CG_IS_MATRIX_ && !(traits & CG_IS_LINEAR_MATRIX_));
 }
 /* The values of reduced.packet; floats in host order while they are being summed. */
