@@ -405,6 +405,7 @@ typedef struct cg_report {
     uint64_t need;
     uint64_t
         at; /* CG_E_NONFINITE: index of the first value that is not finite; CG_NO_INDEX: of no value in particular */
+    uint32_t sum;         /* cg_sum: how f32 values were summed; 0: no sum of f32 values went over the network */
     uint64_t reserved[8]; /* zeros */
 } cg_report;
 /* Writes the whole sentence, with its final 0: why, and before and after it whatever else says where and how much, as

@@ -44,9 +44,9 @@
      opening record 64 bytes that each rank sends to all others before any packet moves
 
    TRANSPORT. Any of the four callbacks may be NULL, as long as one is given. A broadcast, allgather or allreduce that
-   you do not give is built from the callbacks that you do: by binomial trees, Bruck's allgather and a ring over
-   sendrecv, or over allgather or broadcast; if allreduce is the only callback, bytes travel as sums of integers below
-   2^24, which are exact. The routes ring, tree, scatter, merge and region need sendrecv and return CG_E_UNSUPPORTED
+   you do not give is built from the callbacks that you do: by binomial trees, Bruck's allgather and sums by
+   doubling and halving over sendrecv, or over allgather or broadcast; if allreduce is the only callback, bytes travel as
+   sums of integers below 2^24, which are exact. The routes ring, tree, scatter, merge and region need sendrecv and return CG_E_UNSUPPORTED
    without it. Packets of different lengths need no allgatherv. Set CG_ALLREDUCE_AGREES if your allreduce returns
    identical bits on every rank. Otherwise compgrad does not use it for values, unless it is the only callback: then
    every rank takes rank 0's sum. N may be any number from 1. Once a callback has returned, nobody else may write to
@@ -137,12 +137,12 @@
                                       dropped there are missing from the contribution of the rank that drops them.
                                       Takes f32 values of topk, mstopk, dgc and sidco, and no weights.
      shared     L' log2 N (leader)    AR-Top-k: the leader broadcasts its indices (L' bytes), and an allreduce sums the
-                + 2 (N-1)/N 4 k       values of all ranks there. Takes f32 values of topk, mstopk, dgc, sidco, chunked.
+                + 2 (N-1)/N 4 k; SUMS values of all ranks there. Takes f32 values of topk, mstopk, dgc, sidco, chunked.
      region     about 2 (N-1)/N L     Ok-Topk: each rank sums one region of x; regions are cut so that they hold about
                 + 4096 (N-1)          equally many indices. The k largest sums of all regions survive. Takes what
                                       merge takes.
-     linear     2 (N-1)/N 4 m         An allreduce of f32 values. Takes dense, random-k, rotation, DCT and, in two
-                                      rounds, low-rank (PowerSGD).
+     linear     2 (N-1)/N 4 m; see    An allreduce of f32 values. Takes dense, random-k, rotation, DCT and, in two
+                SUMS below            sums, low-rank (PowerSGD).
      auto       the first of these rules that applies:
                   fold contributors, given, PermK, op.k or ATOMO                               allgather
                   low-rank; f32 values without selection or value code                         linear
@@ -150,6 +150,21 @@
                   fold vote                                                                    scatter
                   a selection: of f32 values with (N-1) L > 8 n                                scatter, else allgather
                   an unbiased operator, packets that add exactly, carry or back                scatter, else allgather
+
+   SUMS of f32 values (linear, and the values of shared) over sendrecv, if you have no allreduce that agrees. P is the
+   largest power of two up to N, r = N - P, M the bytes of the values. report.sum says which way it was, desc.sum asks
+   for one.
+     CG_SUM_DOUBLING   log2 P rounds, M bytes each; two more for 2 r of the ranks. The least for short vectors.
+     CG_SUM_HALVING    2 log2 P rounds, 2 (P-1)/P M bytes (Rabenseifner). If r > 0: up to 4 log2 P rounds, up to
+                       (2 - 1/P) M bytes.
+     CG_SUM_RING       2 (N-1) rounds, 2 (N-1)/N M bytes. Only if desc.sum asks for it.
+   CG_SUM_TREE, which is the default, takes of the first two the one whose rounds alpha + bytes beta is less.
+   The order of a sum by doubling or halving depends on N alone, not on n or the place of a value: first rank 2 i adds
+   2 i + 1, for i < r, and that is participant i; rank i + r is participant i for the others. Then participants i and
+   i + P/2 are added, for i < P/2, then i and i + P/4 of these, and so on down to 0 and 1. So vectors that are joined, or
+   cut, have the same sums. On a ring the stripe with the number of a rank starts there: x_p + x_(p+1) + ... around.
+   Over allgather or broadcast the order is that of the ranks. All ranks get the same bits from every way. Ranks whose
+   ways differ, because desc.sum, alpha, beta or the callbacks do, are told: CG_E_MISMATCH.
 
    FOLDS. w is a rank's weight (desc.weight), W their sum, D its decoded packet.
      mean          (sum of w D) / W     every route
@@ -258,6 +273,17 @@ CG_API_ const char *cg_fold_name(uint32_t fold);
 /* The route or fold of that name, in letters of either case. CG_E_ARG: there is none, and *route stays as it is. */
 CG_API_ CG_CHECKED_ cg_status cg_route_parse(uint32_t *route, const char *text);
 CG_API_ CG_CHECKED_ cg_status cg_fold_parse(uint32_t *fold, const char *text);
+/* How f32 values are summed on the routes linear and shared: desc.sum, and report.sum, which says how it was. The order
+   of a sum is in the manual; by doubling and by halving it is the same, to the bit. */
+typedef enum cg_sum {
+    CG_SUM_AUTO = 0, /* your allreduce, if its result agrees, otherwise CG_SUM_TREE */
+    CG_SUM_RING,     /* sendrecv, 2 (N-1) rounds: around a ring */
+    CG_SUM_TREE,     /* sendrecv: by doubling or halving, whichever costs less (desc.alpha, desc.beta) */
+    CG_SUM_DOUBLING, /* log2 N rounds of the whole vector; 2 more if N is no power of 2 */
+    CG_SUM_HALVING,  /* 2 log2 N rounds of ever smaller parts (Rabenseifner); up to 4 log2 N if N is no power of 2 */
+    CG_SUM_CALLBACK, /* report.sum only: your allreduce */
+    CG_SUM_GATHER    /* report.sum only: without sendrecv, over allgather or broadcast */
+} cg_sum;
 enum { CG_LEADER_BY_SCORE = -1 };
 /* desc.flags */
 enum {
@@ -309,6 +335,10 @@ typedef struct cg_exchange_desc {
     float rate; /* of model: finite, and 0 means 0; must be equal on all ranks, which is not checked */
     /* hash of what must be the same on all ranks beside desc: ranks that differ get CG_E_MISMATCH; 0: nothing */
     uint64_t common;
+    uint32_t sum; /* cg_sum: how f32 values are summed; anything but 0 needs sendrecv, and takes it */
+    /* What a message costs: alpha seconds and beta seconds per byte. Routes and ways to sum are chosen by it. 0: 4e-5
+       and 2e-9, a common network */
+    double alpha, beta;
     uint64_t reserved[8]; /* must be 0 */
 } cg_exchange_desc;
 
@@ -412,6 +442,7 @@ typedef struct cg_collective_state_ {
     int swap_back;         /* broadcast that ends an allreduce: buf has little-endian floats, swapped at the end */
     const uint8_t *mine;   /* allgather: this rank's bytes; sendrecv: what goes out */
     uint8_t *buf;          /* allgather: where all go; sendrecv: what comes in; broadcast, allreduce: in place */
+    uint32_t sum;          /* allreduce: CG_SUM_*, how */
     const uint64_t *sizes; /* allgather: bytes from every rank */
     uint64_t longest;      /* allgather: the largest of sizes */
     size_t bytes;          /* broadcast, allreduce: of buf; sendrecv: out; allgather: from each, 0 if sizes differ */
@@ -637,6 +668,14 @@ typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
 /* Bytes that cg_exchange takes from the start of mem for its state. */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
 
+/* Messages one after the other, and their bytes. */
+typedef struct cg_cost_ {
+    double rounds, bytes;
+} cg_cost_;
+static double cg_seconds_(const cg_ex_ *ex, cg_cost_ cost) {
+    return cost.rounds * (ex->desc.alpha > 0.0 ? ex->desc.alpha : 4e-5) +
+        cost.bytes * (ex->desc.beta > 0.0 ? ex->desc.beta : 2e-9);
+}
 static void cg_max_update_(uint64_t *a, uint64_t b) {
     if (*a < b) *a = b;
 }
@@ -696,19 +735,20 @@ CG_INLINE_ void cg_model_step_at_(const cg_exchange_desc *d, size_t i, float v) 
     cg_store_(d->model, i, cg_plus_(cg_load_(d->model, i), cg_times_(-d->rate, v)));
 }
 
-/* src/exchange/collectives.h */
-/* collectives: allgather, broadcast and allreduce out of the callbacks that the transport has
+/* src/exchange/sums.h */
+/* sums: allreduce of floats over sendrecv, by pairs or around a ring
 
-   Offers   cg_*_begin_, cg_collective_next_, cg_gathered_, floats in wire order (cg_floats_*_le_)
+   Offers   cg_sum_kind_ (which way), cg_sum_step_ (its messages), cg_sum_bounce_, cg_sum_cost_; floats in wire order
+            (cg_floats_*_le_), cg_io_set_
    Needs    ranks, kernels (cg_axpby_, cg_absmax_bits_)
-   Touches  ex->collective, ex->mem.sizes, ex->mem.bounce and the buffers that cg_*_begin_ was given
-   A collective is begun, then cg_collective_next_ names the messages that it takes, one after the other; the caller
-   moves each before it asks for the next. Without the callback of its own name it goes by sendrecv, allgather,
-   broadcast or allreduce, whichever comes first; the last three move it in fragments through ex->mem.bounce. */
-
-enum { CG_COLL_NONE_, CG_COLL_ALLGATHER_, CG_COLL_BROADCAST_, CG_COLL_ALLREDUCE_, CG_COLL_SENDRECV_ };
-/* the callback of the same name, or one that stands in for it */
-enum { CG_VIA_OWN_CALLBACK_, CG_VIA_SENDRECV_, CG_VIA_ALLGATHER_, CG_VIA_BROADCAST_, CG_VIA_ALLREDUCE_ };
+   Touches  ex->collective and the floats that it sums, ex->mem.bounce
+   A tree: P is the largest power of two up to N, and r = N - P. The ranks 2i and 2i + 1, i < r, first add their vectors
+   and take part as one; the rank r + i takes part alone, as the i-th of P, i >= r. Then participants at distance P/2,
+   P/4, ..., 1 add what they have. By doubling they add whole vectors, and pairs are served by their odd rank. By
+   halving (Rabenseifner) each keeps half of what it had, down to one part in P, and the sums come back the same way;
+   of a pair each rank serves one half of the vector, so that none moves more than twice the vector. Every value is the
+   sum in one and the same order either way, whatever n is and wherever the value stands: vectors may be joined, or the
+   way be chosen by length, and no bit changes. On a ring the order depends on the stripe. */
 
 /* Floats on the wire are little-endian, so that ranks of different byte order can add up each other's.
    Host order to wire order in place, or back. */
@@ -742,6 +782,188 @@ static uint32_t cg_floats_absmax_bits_le_(const uint8_t *v, size_t n) {
     return cg_absmax_bits_((const float *)(const void *)v, n);
 #endif
 }
+/* Returns 1: there is a message to move. */
+static int cg_io_set_(
+    cg_io *io, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
+    io->kind = kind;
+    io->out = out;
+    io->out_bytes = out_bytes;
+    io->to = to;
+    io->in = in;
+    io->in_bytes = in_bytes;
+    io->from = from;
+    return 1;
+}
+/* What one rank does in one round of a sum: floats of the vector that go out, and that come in. */
+typedef struct cg_leg_ {
+    size_t out, out_n, in, in_n; /* where in the vector, and how many */
+    int to, from;                /* -1: none */
+    int adds;                    /* what comes is added to what is there; otherwise it takes its place */
+} cg_leg_;
+/* Who is who in a tree. */
+typedef struct cg_tree_ {
+    int ranks, participants, levels, pairs; /* N, P, log2 P, r */
+    int is_pair, id;                        /* of this rank, as one of P */
+} cg_tree_;
+static cg_tree_ cg_tree_of_(int rank, int ranks) {
+    cg_tree_ t;
+    t.ranks = ranks;
+    t.levels = (int)cg_log2_((uint64_t)ranks);
+    t.participants = 1 << t.levels;
+    t.pairs = ranks - t.participants;
+    t.is_pair = rank < 2 * t.pairs;
+    t.id = t.is_pair ? rank / 2 : rank - t.pairs;
+    return t;
+}
+static void cg_leg_swap_(cg_leg_ *leg, int peer, size_t out, size_t out_end, size_t in, size_t in_end, int adds) {
+    leg->to = leg->from = peer;
+    leg->out = out;
+    leg->out_n = out_end - out;
+    leg->in = in;
+    leg->in_n = in_end - in;
+    leg->adds = adds;
+}
+/* The functions cg_leg_by_ give the round t of a rank; 0: there is none. */
+static int cg_leg_by_doubling_(int rank, int ranks, size_t n, int t, cg_leg_ *leg) {
+    const cg_tree_ tree = cg_tree_of_(rank, ranks);
+    const int last = tree.levels + 1;
+    int peer;
+    if (!tree.is_pair) t++; /* pairs have one round before all others, and one behind */
+    if (t > last || (t == last && !tree.is_pair)) return 0;
+    if (t == 0 || t == last) {
+        const int gives = (rank % 2 == 0) == (t == 0);
+        cg_leg_swap_(leg, rank ^ 1, 0, gives ? n : 0, 0, gives ? 0 : n, t == 0);
+        return 1;
+    }
+    if (tree.is_pair && rank % 2 == 0) { /* waits for its partner */
+        cg_leg_swap_(leg, rank ^ 1, 0, 0, 0, 0, 0);
+        return 1;
+    }
+    peer = tree.id ^ tree.participants >> t;
+    cg_leg_swap_(leg, peer < tree.pairs ? 2 * peer + 1 : peer + tree.pairs, 0, n, 0, n, 1);
+    return 1;
+}
+static int cg_leg_by_halving_(int rank, int ranks, size_t n, int t, cg_leg_ *leg) {
+    const cg_tree_ tree = cg_tree_of_(rank, ranks);
+    const int halves = tree.pairs && !tree.is_pair ? 2 : 1, rounds = tree.levels * halves, own = rank % 2;
+    const size_t middle = cg_stripe_offset_(n, 2, 1);
+    size_t base, len, mine, theirs, distance;
+    int half, level, peer;
+    if (tree.is_pair && t-- == 0) {
+        if (own) cg_leg_swap_(leg, rank ^ 1, 0, middle, middle, n, 1);
+        else cg_leg_swap_(leg, rank ^ 1, middle, n, 0, middle, 1);
+        return 1;
+    }
+    if (t >= 2 * rounds) {
+        if (!tree.is_pair || t > 2 * rounds) return 0;
+        if (own) cg_leg_swap_(leg, rank ^ 1, middle, n, 0, middle, 0);
+        else cg_leg_swap_(leg, rank ^ 1, 0, middle, middle, n, 0);
+        return 1;
+    }
+    half = tree.is_pair ? own : t % rounds % halves;
+    level = t % rounds / halves;
+    if (t >= rounds) level = tree.levels - 1 - level;
+    base = tree.pairs && half ? middle : 0;
+    len = !tree.pairs ? n : half ? n - middle : middle;
+    distance = (size_t)tree.participants >> (level + 1);
+    peer = tree.id ^ (int)distance;
+    mine = (size_t)tree.id & ~(distance - 1);
+    theirs = mine ^ distance;
+#define CG_PART_(p) (base + cg_stripe_offset_(len, (size_t)tree.participants, p))
+    peer = peer < tree.pairs ? 2 * peer + half : peer + tree.pairs;
+    if (t < rounds)
+        cg_leg_swap_(
+            leg, peer, CG_PART_(theirs), CG_PART_(theirs + distance), CG_PART_(mine), CG_PART_(mine + distance), 1);
+    else
+        cg_leg_swap_(
+            leg, peer, CG_PART_(mine), CG_PART_(mine + distance), CG_PART_(theirs), CG_PART_(theirs + distance), 0);
+#undef CG_PART_
+    return 1;
+}
+/* In N - 1 rounds every stripe is summed on its way around, in N - 1 more the sums are handed on. */
+static int cg_leg_by_ring_(int rank, int ranks, size_t n, int t, cg_leg_ *leg) {
+    const size_t stripes = (size_t)ranks;
+    size_t out, in;
+    if (t >= 2 * (ranks - 1)) return 0;
+    /* after ranks - 1 rounds the sum of stripe rank + 1 is complete */
+    out = (size_t)(((rank - t + (t >= ranks - 1 ? ranks : 0)) % ranks + ranks) % ranks);
+    in = (out + stripes - 1) % stripes;
+    cg_leg_swap_(leg, 0, cg_stripe_offset_(n, stripes, out), cg_stripe_offset_(n, stripes, out + 1),
+        cg_stripe_offset_(n, stripes, in), cg_stripe_offset_(n, stripes, in + 1), t < ranks - 1);
+    leg->to = (rank + 1) % ranks;
+    leg->from = (rank + ranks - 1) % ranks;
+    return 1;
+}
+static int cg_leg_at_(const cg_ex_ *ex, uint32_t sum, size_t n, int t, cg_leg_ *leg) {
+    const int rank = ex->transport.rank, ranks = ex->transport.size;
+    if (sum == CG_SUM_RING) return cg_leg_by_ring_(rank, ranks, n, t, leg);
+    if (sum == CG_SUM_HALVING) return cg_leg_by_halving_(rank, ranks, n, t, leg);
+    return cg_leg_by_doubling_(rank, ranks, n, t, leg);
+}
+/* Floats of the bounce buffer that a sum of n needs: what one round adds. */
+static uint64_t cg_sum_bounce_(uint32_t sum, int ranks, uint64_t n) {
+    const uint64_t share = sum == CG_SUM_RING ? (uint64_t)ranks : sum == CG_SUM_HALVING ? 2 : 1;
+    return share > 1 && n / share + 128 < n ? n / share + 128 : n;
+}
+/* Rounds, and bytes one after the other, of the rank that has most of them. */
+static cg_cost_ cg_sum_cost_(uint32_t sum, int ranks, uint64_t n) {
+    const cg_tree_ tree = cg_tree_of_(0, ranks);
+    const double bytes = 4.0 * (double)n;
+    cg_cost_ cost;
+    if (sum == CG_SUM_DOUBLING) {
+        cost.rounds = tree.levels + (tree.pairs ? 2 : 0);
+        cost.bytes = bytes * cost.rounds;
+    } else if (sum == CG_SUM_HALVING) {
+        cost.rounds = tree.levels * (tree.pairs ? 4 : 2);
+        cost.bytes = bytes * (2.0 - (tree.pairs ? 1.0 : 2.0) / tree.participants);
+    } else {
+        cost.rounds = 2.0 * (ranks - 1);
+        cost.bytes = bytes * 2.0 * (ranks - 1) / ranks;
+    }
+    return cost;
+}
+/* How n floats are summed: CG_SUM_RING, CG_SUM_DOUBLING or CG_SUM_HALVING; CG_SUM_CALLBACK: by the caller's allreduce,
+   which has to give all ranks the same bits unless there is no other callback; CG_SUM_GATHER: over allgather or
+   broadcast. */
+static uint32_t cg_sum_kind_(const cg_ex_ *ex, size_t n) {
+    const cg_transport *t = &ex->transport;
+    const uint32_t sum = ex->desc.sum;
+    if (t->allreduce && !sum && ((t->flags & CG_ALLREDUCE_AGREES) || !(t->sendrecv || t->allgather || t->broadcast)))
+        return CG_SUM_CALLBACK;
+    if (!t->sendrecv) return t->allgather || t->broadcast ? CG_SUM_GATHER : CG_SUM_CALLBACK;
+    if (sum != CG_SUM_AUTO && sum != CG_SUM_TREE) return sum;
+    return cg_seconds_(ex, cg_sum_cost_(CG_SUM_HALVING, t->size, n)) <
+            cg_seconds_(ex, cg_sum_cost_(CG_SUM_DOUBLING, t->size, n))
+        ? CG_SUM_HALVING
+        : CG_SUM_DOUBLING;
+}
+/* Uses what the last message brought, then sets io to the next and returns 1, or returns 0: the sum is there. */
+static int cg_sum_step_(cg_ex_ *ex, cg_io *io) {
+    cg_collective_state_ *c = &ex->collective;
+    const size_t n = c->bytes / 4;
+    float *v = (float *)(void *)c->buf;
+    cg_leg_ leg;
+    if (c->step && cg_leg_at_(ex, c->sum, n, c->step - 1, &leg) && leg.adds)
+        cg_floats_add_le_(v + leg.in, (const float *)(void *)ex->mem.bounce, leg.in_n);
+    if (!cg_leg_at_(ex, c->sum, n, c->step++, &leg)) return 0;
+    return cg_io_set_(io, CG_IO_SENDRECV, v + leg.out, 4 * leg.out_n, leg.out_n ? leg.to : -1,
+        leg.adds ? (void *)ex->mem.bounce : (void *)(v + leg.in), 4 * leg.in_n, leg.in_n ? leg.from : -1);
+}
+
+/* src/exchange/collectives.h */
+/* collectives: allgather, broadcast and allreduce out of the callbacks that the transport has
+
+   Offers   cg_*_begin_, cg_collective_next_, cg_gathered_
+   Needs    ranks, sums
+   Touches  ex->collective, ex->mem.sizes, ex->mem.bounce and the buffers that cg_*_begin_ was given
+   A collective is begun, then cg_collective_next_ names the messages that it takes, one after the other; the caller
+   moves each before it asks for the next. Without the callback of its own name it goes by sendrecv, allgather,
+   broadcast or allreduce, whichever comes first; the last three move it in fragments through ex->mem.bounce. */
+
+enum { CG_COLL_NONE_, CG_COLL_ALLGATHER_, CG_COLL_BROADCAST_, CG_COLL_ALLREDUCE_, CG_COLL_SENDRECV_ };
+/* the callback of the same name, or one that stands in for it */
+enum { CG_VIA_OWN_CALLBACK_, CG_VIA_SENDRECV_, CG_VIA_ALLGATHER_, CG_VIA_BROADCAST_, CG_VIA_ALLREDUCE_ };
+
 /* The transport has at least one callback, or one rank. */
 static uint32_t cg_via_fallback_(const cg_transport *t) {
     return (uint32_t)(t->sendrecv ? CG_VIA_SENDRECV_
@@ -796,13 +1018,13 @@ static void cg_broadcast_begin_(cg_ex_ *ex, void *buf, size_t bytes, int root) {
     cg_collective_begin_(
         ex, CG_COLL_BROADCAST_, cg_via_(&ex->transport, ex->transport.broadcast != NULL), NULL, buf, bytes, root);
 }
-/* Sums v over ranks in place, with the same bits on every rank. An allreduce callback that may round differently on
-   different ranks is used only if there is no other callback. */
+/* Sums v over ranks in place, with the same bits on every rank. */
 static void cg_allreduce_begin_(cg_ex_ *ex, float *v, size_t n) {
-    const cg_transport *t = &ex->transport;
-    const int has_callback = t->allreduce &&
-        ((t->flags & CG_ALLREDUCE_AGREES) || !(t->sendrecv || t->allgather || t->broadcast));
-    cg_collective_begin_(ex, CG_COLL_ALLREDUCE_, cg_via_(t, has_callback), NULL, v, 4 * n, 0);
+    const uint32_t sum = cg_sum_kind_(ex, n);
+    cg_collective_begin_(ex, CG_COLL_ALLREDUCE_, cg_via_(&ex->transport, sum == CG_SUM_CALLBACK), NULL, v, 4 * n, 0);
+    ex->collective.sum = sum;
+    if (n && ex->transport.size > 1)
+        ex->report.sum = ex->report.sum && ex->report.sum != sum ? (uint32_t)CG_SUM_TREE : sum;
 }
 /* out to one rank while in comes from another; a peer < 0: none. */
 static void cg_sendrecv_begin_(
@@ -812,18 +1034,6 @@ static void cg_sendrecv_begin_(
     c->in_bytes = from < 0 ? 0 : in_bytes;
     c->to = to;
     c->from = from;
-}
-/* Returns 1: there is a message to move. */
-static int cg_io_set_(
-    cg_io *io, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
-    io->kind = kind;
-    io->out = out;
-    io->out_bytes = out_bytes;
-    io->to = to;
-    io->in = in;
-    io->in_bytes = in_bytes;
-    io->from = from;
-    return 1;
 }
 /* Bytes of i ranks of an allgather, from rank `first` on and around. */
 static size_t cg_sizes_prefix_sum_(const cg_ex_ *ex, size_t first, size_t i) {
@@ -947,32 +1157,6 @@ static int cg_broadcast_step_(cg_ex_ *ex, cg_io *io) {
     default: return cg_bytes_by_allreduce_step_(ex, io, 0, me ? 0 : c->bytes, c->bytes);
     }
 }
-/* A ring: in N - 1 steps every stripe is summed on its way around, in N - 1 more the sums are handed on. mem.bounce has
-   room for a stripe. */
-static int cg_allreduce_ring_step_(cg_ex_ *ex, cg_io *io) {
-    cg_collective_state_ *c = &ex->collective;
-    const int size = ex->transport.size, me = ex->transport.rank;
-    const size_t n = c->bytes / 4, stripes = cg_ranks_(ex);
-    float *v = (float *)(void *)c->buf;
-    size_t out, in;
-    int t = c->step++;
-    if (t > 0 && t < size) { /* adds the stripe that came in the step before */
-        in = (size_t)(((me - t) % size + size) % size);
-        cg_floats_add_le_(v + cg_stripe_offset_(n, stripes, in), (const float *)(void *)ex->mem.bounce,
-            cg_stripe_offset_(n, stripes, in + 1) - cg_stripe_offset_(n, stripes, in));
-    }
-    if (t == 2 * (size - 1)) return 0;
-    /* after size - 1 steps the sum of stripe me + 1 is complete */
-    out = (size_t)(((me - t + (t >= size - 1 ? size : 0)) % size + size) % size);
-    in = (out + stripes - 1) % stripes;
-    cg_io_set_(io, CG_IO_SENDRECV, v + cg_stripe_offset_(n, stripes, out),
-        4 * (cg_stripe_offset_(n, stripes, out + 1) - cg_stripe_offset_(n, stripes, out)), cg_wrap_(ex, me + 1),
-        t < size - 1 ? (void *)ex->mem.bounce : (void *)(v + cg_stripe_offset_(n, stripes, in)),
-        4 * (cg_stripe_offset_(n, stripes, in + 1) - cg_stripe_offset_(n, stripes, in)), cg_wrap_(ex, me - 1));
-    if (!io->out_bytes) io->to = -1;
-    if (!io->in_bytes) io->from = -1;
-    return 1;
-}
 /* Sums the fragments of all ranks in mem.bounce, in rank order. */
 static void cg_allreduce_add_fragment_(cg_ex_ *ex) {
     cg_collective_state_ *c = &ex->collective;
@@ -1000,7 +1184,7 @@ static int cg_allreduce_step_(cg_ex_ *ex, cg_io *io) {
     }
     if (!c->step) cg_floats_swap_le_((float *)(void *)c->buf, c->bytes / 4);
     if (via == CG_VIA_SENDRECV_) {
-        if (cg_allreduce_ring_step_(ex, io)) return 1;
+        if (cg_sum_step_(ex, io)) return 1;
     } else if (via == CG_VIA_ALLGATHER_) {
         if (c->step++) cg_allreduce_add_fragment_(ex);
         c->fragment = cg_min_(c->bytes - c->done, ex->mem.bounce_bytes / size / 4 * 4);
@@ -1288,6 +1472,11 @@ static const char *cg_bad_field_(const cg_ex_ *ex) {
     if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
         return "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it";
     if (!cg_rate_ok_(d)) return "rate must be finite";
+    if (!(d->alpha >= 0.0 && d->alpha < 1e30) || !(d->beta >= 0.0 && d->beta < 1e30))
+        return "alpha and beta are seconds, and seconds per byte: finite and not negative";
+    if (d->sum > CG_SUM_HALVING) return "sum is CG_SUM_AUTO, _RING, _TREE, _DOUBLING or _HALVING";
+    if (d->sum && !ex->transport.sendrecv && ex->transport.size > 1)
+        return "this way to sum needs the sendrecv callback: give it, or take CG_SUM_AUTO";
     if (!CG_RESERVE_IS_ZERO_(d->reserved)) return "desc.reserved must be 0: start from CG_ZERO";
     if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
     return NULL;
@@ -1439,18 +1628,29 @@ static uint64_t cg_stripe_scale_count_(const cg_ex_ *ex, int stripe) {
     if (!(ex->desc.flags & CG_AGREE_SCALES)) return 0;
     return cg_resolve_(&ex->desc.op, NULL, cg_stripe_n_(ex, stripe), &r) == CG_OK ? r.scale_count : 0;
 }
-/* Bytes of the bounce buffer: by sendrecv an allreduce needs room for one of its stripes; without sendrecv every
+static uint64_t cg_sum_bounce_of_(const cg_ex_ *ex, uint64_t floats) {
+    const uint32_t sum = cg_sum_kind_(ex, (size_t)floats);
+    return sum == CG_SUM_CALLBACK ? 0 : cg_sum_bounce_(sum, ex->transport.size, floats);
+}
+/* Bytes of the bounce buffer: by sendrecv an allreduce needs room for what one of its rounds adds; without sendrecv every
    collective that has no callback of its own needs a fragment from every rank. */
 static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
     const uint64_t size = (uint64_t)ex->transport.size, min_fragment = 4096,
                    fragment = 1048576 / size < min_fragment ? min_fragment
         : 1048576 / size > 65536                            ? 65536
                                                             : 1048576 / size;
-    uint64_t allreduce_floats = 0;
     if (size == 1) return 0;
-    if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_))
-        allreduce_floats = ex->plan.traits & CG_IS_SELECTION_ ? ex->plan.max_selected : ex->plan.transformed_n;
-    if (ex->transport.sendrecv) return allreduce_floats ? cg_mul_sat_(4, allreduce_floats / size + 128) : 0;
+    if (ex->transport.sendrecv) {
+        uint64_t floats = 0;
+        if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_)) {
+            if (ex->plan.traits & CG_IS_SELECTION_) floats = cg_sum_bounce_of_(ex, ex->plan.max_selected);
+            else if (ex->plan.traits & CG_IS_MATRIX_) {
+                floats = cg_sum_bounce_of_(ex, ex->plan.left_floats);
+                cg_max_update_(&floats, cg_sum_bounce_of_(ex, ex->plan.transformed_n - ex->plan.left_floats));
+            } else floats = cg_sum_bounce_of_(ex, ex->plan.transformed_n);
+        }
+        return cg_mul_sat_(4, floats);
+    }
     return cg_mul_sat_(size, fragment);
 }
 /* Bytes of mem beside the state. A route's row takes what the route needs beside what all need, and raises scratch to
@@ -1531,6 +1731,11 @@ static uint64_t cg_hash_op_(uint64_t h, const cg_op *op) {
     h = cg_hash_stage_(h, &op->spare);
     return cg_mix64_(h ^ op->k);
 }
+static uint64_t cg_hash_seconds_(double seconds) {
+    uint64_t bits;
+    memcpy(&bits, &seconds, sizeof bits);
+    return cg_mix64_(bits);
+}
 /* Whatever of the description must be the same on all ranks, beside n and the tag. */
 static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
@@ -1540,6 +1745,10 @@ static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     h = cg_mix64_(h ^
         ((uint64_t)ex->plan.route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & flags_in_common) << 16 |
             (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
+    /* how floats are summed: all ranks must exchange the same messages */
+    if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && ex->transport.size > 1)
+        h = cg_mix64_(h ^ cg_sum_kind_(ex, (size_t)ex->plan.transformed_n) ^ cg_mix64_(d->sum) ^
+            cg_hash_seconds_(d->alpha) ^ cg_mix64_(cg_hash_seconds_(d->beta)));
     if (d->common) h = cg_mix64_(h ^ d->common);
     return cg_mix64_(h ^ ((uint64_t)cg_has_back_(ex) | (uint64_t)ex->plan.exact << 1));
 }

@@ -35,7 +35,7 @@ header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h cor
     core/sparse.h core/resolve.h core/about.h core/f16.h core/status.h core/base/fp_end.h core/base/end.h
 
 header compgrad_exchange.h exchange/manual.h exchange/api.h exchange/begin.h core/base/fp_begin.h \
-    exchange/ranks.h exchange/collectives.h exchange/routes.h exchange/memory.h exchange/opening.h exchange/notes.h \
+    exchange/ranks.h exchange/sums.h exchange/collectives.h exchange/routes.h exchange/memory.h exchange/opening.h exchange/notes.h \
     exchange/packets.h exchange/coroutine.h exchange/lists.h exchange/accumulate.h exchange/allgather.h \
     exchange/owner.h exchange/partial.h exchange/merge.h exchange/region.h exchange/shared_linear.h \
     exchange/rows.h exchange/exchange.h exchange/layers.h \

@@ -26,7 +26,8 @@ typedef struct bill {
 } bill;
 static bill due[SIM_MOST];
 static int N, which, agrees, confirm;
-static size_t room; /* of a collective made of another, in bytes */
+static uint32_t way; /* to sum floats: desc.sum */
+static size_t room;  /* of a collective made of another, in bytes */
 
 static void swap(int rank, uint64_t out, uint64_t in) /* one sendrecv */
 {
@@ -147,8 +148,77 @@ static void sum_by_ring(size_t floats) {
         }
 }
 
+static int power(void) { /* the largest power of two up to N */
+    int p = 1;
+    while (2 * p <= N) p *= 2;
+    return p;
+}
+
+/* Those beyond the power of two have a partner: one of a pair hands the whole over, waits, and gets the sum. */
+static void sum_by_doubling(size_t floats) {
+    const int pairs = N - power();
+    const uint64_t bytes = 4 * (uint64_t)floats;
+    int r, d;
+    for (r = 0; r < N; r++) {
+        const int even = r < 2 * pairs && r % 2 == 0, odd = r < 2 * pairs && r % 2;
+        if (even) swap(r, bytes, 0);
+        if (odd) swap(r, 0, bytes);
+        for (d = 1; d < power() && !even; d *= 2) swap(r, bytes, bytes);
+        if (even) swap(r, 0, bytes);
+        if (odd) swap(r, bytes, 0);
+    }
+}
+
+static size_t runs_at(size_t length, int parts, int p) { /* stripe_at for any number of parts */
+    const size_t runs = (length + 63) / 64, many = (size_t)parts,
+                 at = 64 * (runs / many * (size_t)p + runs % many * (size_t)p / many);
+    return at < length ? at : length;
+}
+
+/* At distance d two participants share 2d parts; each keeps the d that its own is among. The same back. A pair first
+   shares its two halves, and has to do with one of them. */
+static void sum_by_halving(size_t floats) {
+    const int P = power(), pairs = N - P;
+    const size_t middle = runs_at(floats, 2, 1);
+    int r, d, h, back;
+    for (r = 0; r < N; r++) {
+        const int paired = r < 2 * pairs, id = paired ? r / 2 : r - pairs;
+        const size_t own = r % 2 ? floats - middle : middle, other = floats - own;
+        if (paired) swap(r, 4 * other, 4 * own);
+        for (back = 0; back < 2; back++)
+            for (d = 1; d < P; d *= 2)
+                for (h = 0; h < (pairs ? 2 : 1); h++) {
+                    const size_t len = !pairs ? floats : h ? floats - middle : middle;
+                    const int keep = id / d * d, give = keep ^ d;
+                    const size_t kept = runs_at(len, P, keep + d) - runs_at(len, P, keep),
+                                 given_up = runs_at(len, P, give + d) - runs_at(len, P, give);
+                    if (paired && h != r % 2) continue;
+                    if (kept || given_up) swap(r, 4 * (back ? kept : given_up), 4 * (back ? given_up : kept));
+                }
+        if (paired) swap(r, 4 * own, 4 * other);
+    }
+}
+
+/* Seconds as the manual has them: 40 us a message, 2 ns a byte. */
+static int doubling_is_cheaper(size_t floats) {
+    const int P = power(), pairs = N - P;
+    const double bytes = 4.0 * (double)floats;
+    int log = 0;
+    double doubling, halving;
+    while (1 << (log + 1) <= N) log++;
+    doubling = (log + (pairs ? 2 : 0)) * (4e-5 + 2e-9 * bytes);
+    halving = log * (pairs ? 4 : 2) * 4e-5 + 2e-9 * bytes * (2.0 - (pairs ? 1.0 : 2.0) / P);
+    return doubling <= halving;
+}
+
+static void sum_by_tree(size_t floats) {
+    if (way == CG_SUM_RING) sum_by_ring(floats);
+    else if (way == CG_SUM_DOUBLING || (way != CG_SUM_HALVING && doubling_is_cheaper(floats))) sum_by_doubling(floats);
+    else sum_by_halving(floats);
+}
+
 static void sum(size_t floats) {
-    const int itself = (which & SIM_ALLREDUCE) && (agrees || which == SIM_ALLREDUCE);
+    const int itself = (which & SIM_ALLREDUCE) && (agrees || which == SIM_ALLREDUCE) && !way;
     uint64_t left = 4 * (uint64_t)floats, many;
     int r;
     if (N == 1 || !floats) return;
@@ -156,7 +226,7 @@ static void sum(size_t floats) {
         by_collective(SIM_ALLREDUCE, left, 0);
         if (!agrees) string_by_sum(left); /* rank 0's, to all */
     } else if (which & SIM_SENDRECV) {
-        sum_by_ring(floats);
+        sum_by_tree(floats);
     } else
         for (; left; left -= many) { /* everybody's, a piece at a time */
             many = piece(left, room / (size_t)N);
@@ -566,6 +636,7 @@ static void run(void) {
     d.route = now->route;
     d.tag.seed = 11;
     d.tag.step = 5;
+    d.sum = way;
     if (now->kind == LEVELS) d.flags = CG_AGREE_SCALES;
     if (confirm) d.flags |= CG_CONFIRM;
     if (now->kind == VOTES) d.fold = CG_FOLD_VOTE;
@@ -606,14 +677,17 @@ static int works(void) /* point to point, or not? */
         now->route == CG_ROUTE_SHARED || now->route == CG_ROUTE_LINEAR;
 }
 
+static int sums_floats(void) { return now->route == CG_ROUTE_SHARED || now->route == CG_ROUTE_LINEAR; }
+
 TEST every_byte(uint32_t route) {
-    static const int ranks[] = { 1, 2, 3, 4, 5, 8 },
+    static const int ranks[] = { 1, 2, 3, 4, 5, 7, 8, 16 },
                      callbacks[] = { SIM_SENDRECV, SIM_ALL, SIM_ALLGATHER, SIM_BROADCAST, SIM_ALLREDUCE };
     static const size_t lengths[] = { 0, 50, 100, 3000, MOST_N };
     static unsigned turn;
+    static uint32_t ways;
     int t, i, j, l;
     for (t = 0; t < TRIALS; t++)
-        for (i = 0; i < 6 && trials[t].route == route; i++)
+        for (i = 0; i < 8 && trials[t].route == route; i++)
             for (l = 0; l < 5; l++) {
                 if (spared(&turn, 7)) continue;
                 now = &trials[t], N = ranks[i], n = lengths[l];
@@ -624,6 +698,7 @@ TEST every_byte(uint32_t route) {
                     which = callbacks[j / 2], agrees = j % 2;
                     if (!works() || (agrees && !(which & SIM_ALLREDUCE))) continue;
                     confirm = (i + l + j) % 3 == 0;
+                    way = (which & SIM_SENDRECV) && sums_floats() ? ways++ % (CG_SUM_HALVING + 1) : 0;
                     bill_all();
                     run();
                     wrong = audit();
@@ -643,17 +718,19 @@ static int rounds_of(int ranks) {
 }
 
 /* All ranks of one exchange. */
-static const sim_rank *once(const char *text, uint32_t route, int size) /* over sendrecv, n = MOST_N */
+static const sim_rank *once_of(const char *text, uint32_t route, int size, size_t values) /* over sendrecv */
 {
     static trial one;
     one.op = text;
     one.route = route;
-    now = &one, N = size, n = MOST_N, which = SIM_SENDRECV, agrees = confirm = 0;
+    now = &one, N = size, n = values, which = SIM_SENDRECV, agrees = confirm = 0;
     prepare();
     run();
     sim_close(&s);
     return s.rank;
 }
+
+static const sim_rank *once(const char *text, uint32_t route, int size) { return once_of(text, route, size, MOST_N); }
 
 static int near_to(uint64_t bytes, double model, uint64_t headers) {
     return fabs((double)bytes - model) <= (double)headers;
@@ -670,9 +747,23 @@ TEST models(int ranks) {
         rank = once("dense", CG_ROUTE_RING, ranks);
         ASSERT(near_to(rank[r].out, part * M, few) && near_to(rank[r].in, part * M, few));
         ASSERT_EQ_FMT(ranks - 1 + 2 * log, rank[r].ios, "%d"); /* the sums are handed out by Bruck */
+        way = CG_SUM_RING;
         rank = once("dense", CG_ROUTE_LINEAR, ranks);
         ASSERT(near_to(rank[r].out, part * M, few) && near_to(rank[r].in, part * M, few));
         ASSERT_EQ_FMT(2 * (ranks - 1) + log, rank[r].ios, "%d");
+        way = CG_SUM_HALVING;
+        rank = once("dense", CG_ROUTE_LINEAR, ranks);
+        if (ranks == power()) {
+            ASSERT(near_to(rank[r].out, part * M, few) && near_to(rank[r].in, part * M, few));
+            ASSERT_EQ_FMT(3 * log, rank[r].ios, "%d");
+        } else {
+            ASSERT(rank[r].out <= (uint64_t)(2 * M) + few && rank[r].in <= (uint64_t)(2 * M) + few);
+            ASSERT(rank[r].ios <= 4 * (log - 1) + log);
+        }
+        way = CG_SUM_DOUBLING;
+        rank = once("dense", CG_ROUTE_LINEAR, ranks);
+        ASSERT(rank[r].ios <= log + (ranks == power() ? log : log + 1));
+        way = 0;
         rank = once("absmax:4:64", CG_ROUTE_SCATTER, ranks);
         ASSERT(near_to(rank[r].out, part * M * (4 + 0.5) / 32, few) &&
             near_to(rank[r].in, part * M * (4 + 0.5) / 32, few));
@@ -694,6 +785,19 @@ TEST models(int ranks) {
     PASS();
 }
 
+/* Rounds of small sums, opening included, and which way they went. */
+TEST few_rounds(void) {
+    const sim_rank *rank = once_of("dense", CG_ROUTE_LINEAR, 8, 256);
+    int r;
+    for (r = 0; r < 8; r++) ASSERT_EQ_FMT(3 + 3, rank[r].ios, "%d");
+    ASSERT_EQ_FMT((unsigned)CG_SUM_DOUBLING, (unsigned)rank[0].report.sum, "%u");
+    rank = once_of("topk:0.05", CG_ROUTE_SHARED, 16, 3000);
+    for (r = 0; r < 16; r++) ASSERT(rank[r].ios <= 16 && rank[r].report.sum == CG_SUM_DOUBLING);
+    rank = once_of("topk:1", CG_ROUTE_SHARED, 16, MOST_N);
+    for (r = 0; r < 16; r++) ASSERT(rank[r].ios <= 16 && rank[r].report.sum == CG_SUM_HALVING);
+    PASS();
+}
+
 SUITE(bytes) {
     uint32_t route;
     for (route = CG_ROUTE_ALLGATHER; route <= CG_ROUTE_LINEAR; route++) RUN_TEST1(every_byte, route);
@@ -702,6 +806,8 @@ SUITE(bytes) {
 SUITE(leading_terms) {
     int size;
     for (size = 2; size <= 9; size++) RUN_TEST1(models, size);
+    RUN_TEST1(models, 16);
+    RUN_TEST(few_rounds);
 }
 
 GREATEST_MAIN_DEFS();

@@ -260,6 +260,7 @@ typedef struct job {
   { PLAIN, op, route, fold, flags, with, leader, back, 0, 0 }
 #define REMEMBERED(op, route, with, kind, momentum) \
   { EF, op, route, 0, 0, with, 0, NULL, kind, momentum }
+enum { WAY = 1 << 16 }; /* in flags: times desc.sum */
 static const job jobs[] = {
     PLAINLY("dense", AG, 0, 0, WEIGHTS, 0, NULL),
     PLAINLY("topk:0.05", AG, 0, 0, MODEL, 0, NULL),
@@ -306,6 +307,9 @@ static const job jobs[] = {
     PLAINLY("dense", LINEAR, 0, 0, WEIGHTS, 0, NULL),
     PLAINLY("randk:0.2", LINEAR, SUM, 0, 0, 0, NULL),
     PLAINLY("lowrank:2:9:37", LINEAR, 0, 0, WARMED, 0, NULL),
+    PLAINLY("dense", LINEAR, 0, CG_SUM_HALVING *WAY, 0, 0, NULL),
+    PLAINLY("topk:0.05", SHARED, 0, CG_SUM_HALVING *WAY, 0, 0, NULL),
+    PLAINLY("dense", LINEAR, 0, CG_SUM_RING *WAY, 0, 0, NULL),
     REMEMBERED("topk:0.05", AG, 0, CG_EF_CLASSIC, 0),
     REMEMBERED("absmax:2:64:nearest", RING, CARRY, CG_EF_CLASSIC, 0),
     REMEMBERED("topk:0.1", REGION, 0, CG_EF_CLASSIC, 0),
@@ -389,7 +393,8 @@ static cg_exchange_desc desc_of(int rank, int p) {
     d.op = p == 1 ? cg_topk(0.1f) : op;
     d.route = p == 1 ? (uint32_t)AG : now->route;
     d.fold = now->fold;
-    d.flags = now->flags | (confirm ? (uint32_t)CG_CONFIRM : 0);
+    d.sum = p != 1 && a->transport.sendrecv ? now->flags / WAY : 0;
+    d.flags = now->flags % WAY | (confirm ? (uint32_t)CG_CONFIRM : 0);
     d.leader = now->leader;
     d.score = (float)(rank % 2);
     d.tag.seed = 11;
@@ -560,7 +565,7 @@ static void new_gradient(actor *a) {
 }
 /* 0: error feedback of this kind does not take the operator. */
 static int state_of(actor *a, int rank) {
-    const cg_sketch_desc sketch = { 3, 256, N, 5, 0 };
+    const cg_sketch_desc sketch = { 3, 256, N, 5, 0, { 0 } };
     cg_sketched_desc sketched = CG_ZERO;
     cg_fetched_desc fetched = CG_ZERO;
     size_t bytes = 0;

@@ -12,7 +12,7 @@
 static int quick; /* not CG_TEST=long */
 static char note[320];
 
-enum { MOST = 8, GUARD = 64, N_OPS_MATRIX = 2000 };
+enum { MOST = 16, GUARD = 64, N_OPS_MATRIX = 2000 };
 /* allgather, ring, tree, scatter, server, merge, shared, region, linear */
 static const char ROUTES[] = "-grtcsmhol";
 static const char *const ROUTE_NAMES[] = { "auto", "allgather", "ring", "tree", "scatter", "server", "merge", "shared",
@@ -1709,6 +1709,116 @@ TEST damaged(const char *op, uint32_t route, int ranks) {
     PASS();
 }
 
+/* ---- the order of sums ---- */
+
+/* Of what each rank brings, by the manual: pairs beyond the power of two first, then distance P/2, P/4 ... 1. */
+static float summed(const float *brought, int ranks) {
+    float a[MOST];
+    int p = 1, i, d;
+    while (2 * p <= ranks) p *= 2;
+    for (i = 0; i < p; i++) a[i] = i < ranks - p ? ref_add(brought[2 * i], brought[2 * i + 1]) : brought[i + ranks - p];
+    for (d = p / 2; d; d /= 2)
+        for (i = 0; i < d; i++) a[i] = ref_add(a[i], a[i + d]);
+    return a[0];
+}
+/* Round a ring: the stripe with the number of a rank starts there. */
+static float summed_on_ring(const float *brought, int ranks, int part) {
+    float sum = brought[part];
+    int t;
+    for (t = 1; t < ranks; t++) sum = ref_add(sum, brought[(part + t) % ranks]);
+    return sum;
+}
+
+TEST order_of_sums(int ranks, uint32_t way, size_t n, int weighted) {
+    float brought[MOST];
+    size_t i;
+    int r, part = 0;
+    build(&W, "dense", CG_ROUTE_LINEAR, ranks, n);
+    W.which = way ? SIM_ALL : SIM_SENDRECV; /* a way that is asked for goes before a callback that agrees */
+    W.agrees = 1;
+    W.desc.sum = way;
+    for (r = 0; weighted && r < ranks; r++) W.weight[r] = 1.0f + 0.75f * (float)r;
+    fill(&W, WILD, n + (size_t)ranks);
+    TRY(run_ok(&W));
+    for (i = 0; i < n; i++) {
+        for (r = 0; r < ranks; r++) brought[r] = ref_mul(alpha_of(&W, r), W.in[r][i]);
+        while (i >= stripe(&W, part + 1)) part++;
+        ASSERTm(say(&W, "another order"),
+            ref_bits(W.out[i]) ==
+                ref_bits(way == CG_SUM_RING ? summed_on_ring(brought, ranks, part) : summed(brought, ranks)));
+    }
+    for (r = 0; r < ranks; r++) {
+        const uint32_t went = W.s.rank[r].report.sum;
+        ASSERTm(say(&W, "another way"),
+            ranks == 1    ? went == CG_SUM_AUTO
+                : way % 2 ? went == CG_SUM_RING || went == CG_SUM_DOUBLING
+                          : went == CG_SUM_HALVING || (went == CG_SUM_DOUBLING && way != CG_SUM_HALVING));
+        ASSERTm(say(&W, "another way"), ranks == 1 || way == CG_SUM_AUTO || way == CG_SUM_TREE || way == went);
+    }
+    wreck(&W);
+    PASS();
+}
+
+/* The values at the leader's indices, in the same order. */
+TEST order_of_shared(int ranks, uint32_t way) {
+    float brought[MOST];
+    size_t i;
+    int r;
+    build(&W, "topk:0.3", CG_ROUTE_SHARED, ranks, 3000);
+    W.which = SIM_SENDRECV;
+    W.desc.sum = way;
+    fill(&W, WILD, (uint64_t)ranks);
+    TRY(run_ok(&W));
+    for (i = 0; i < W.n; i++) {
+        for (r = 0; r < ranks; r++) brought[r] = ref_mul(alpha_of(&W, r), W.used[r][i]);
+        ASSERTm(say(&W, "another order"), same_values(&W.out[i], (brought[0] = summed(brought, ranks), brought), 1));
+    }
+    wreck(&W);
+    PASS();
+}
+
+/* Ranks that would exchange other messages are told, and nobody waits. */
+TEST another_way(int what) {
+    int r;
+    float *x[MOST];
+    build(&W, "dense", CG_ROUTE_LINEAR, 3, 3000);
+    fill(&W, BELL, 3);
+    for (r = 0; r < 3; r++) {
+        x[r] = floats(W.n);
+        memcpy(x[r], W.in[r], 4 * W.n);
+    }
+    sim_open(&W.s, 3, SIM_SENDRECV | SIM_ALLREDUCE, 0, &W.desc, x, W.n);
+    if (what == 0) W.s.rank[1].desc.sum = CG_SUM_RING;
+    if (what == 1) W.s.rank[1].transport.flags = CG_ALLREDUCE_AGREES;
+    if (what == 2) W.s.rank[1].desc.alpha = 1.0;
+    if (what == 3) W.s.rank[1].desc.beta = 1.0;
+    sim_run(&W.s);
+    for (r = 0; r < 3; r++) {
+        ASSERT_EQ(CG_E_MISMATCH, W.s.rank[r].status);
+        ASSERT(!memcmp(x[r], W.in[r], 4 * W.n));
+        free(x[r]);
+    }
+    ASSERT_EQ(0, W.s.stuck);
+    sim_close(&W.s);
+    wreck(&W);
+    PASS();
+}
+
+SUITE(sums) {
+    static const int ranks[] = { 1, 2, 3, 4, 5, 7, 8, 16 };
+    static const size_t sizes[] = { 1, 63, 65, 700, 5000, 100000 };
+    static unsigned turn;
+    uint32_t way;
+    int i, j;
+    for (i = 0; i < 8; i++)
+        for (way = CG_SUM_AUTO; way <= CG_SUM_HALVING; way++) {
+            for (j = 0; j < 6; j++)
+                if (j < 5 || !spared(&turn, 5)) RUN_TESTp(order_of_sums, ranks[i], way, sizes[j], (i + j) % 2);
+            if (way != CG_SUM_RING) RUN_TESTp(order_of_shared, ranks[i], way);
+        }
+    for (i = 0; i < 4; i++) RUN_TEST1(another_way, i);
+}
+
 /* ---- reports ---- */
 
 /* Over sendrecv alone, what is reported is what crossed; dense packets of L bytes cost what the manual says. */
@@ -1726,7 +1836,7 @@ TEST traffic(uint32_t route) {
         ASSERT_EQ((uint32_t)k->ios, k->report.rounds);
         if (route == CG_ROUTE_ALLGATHER) ASSERT_EQ(3 * l + opening, k->out);
         if (route == CG_ROUTE_RING || route == CG_ROUTE_SCATTER) ASSERT_EQ(6 * part + opening, k->out);
-        if (route == CG_ROUTE_LINEAR) ASSERT_EQ(6 * n + opening, k->out);
+        if (route == CG_ROUTE_LINEAR) ASSERT_EQ(8 * n + opening, k->out); /* the whole vector twice */
         /* a tree back */
         if (route == CG_ROUTE_SERVER) ASSERT_EQ((r == 0 ? 2 * l : r == 2 ? 2 * l : l) + opening, k->out);
         if (route == CG_ROUTE_TREE) ASSERT_EQ((r == 0 ? 2 * l : r == 2 ? 2 * l : l) + opening, k->out);
@@ -1898,5 +2008,6 @@ int main(int argc, char **argv) {
     RUN_SUITE(agreement);
     RUN_SUITE(edges);
     RUN_SUITE(every_route);
+    RUN_SUITE(sums);
     GREATEST_MAIN_END();
 }

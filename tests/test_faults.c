@@ -40,6 +40,7 @@ typedef struct plan {
     size_t n;
 } plan;
 
+enum { WAY = 1 << 16 }; /* in flags: times desc.sum */
 static const plan plans[] = {
     /* op, route, fold, flags, carry, warm, weights, leader, back, n */
     { "dense", AG, 0, 0, 0, 0, 1, 0, NULL, N }, { "topk:0.05", AG, 0, 0, 0, 0, 0, 0, NULL, N },
@@ -65,7 +66,11 @@ static const plan plans[] = {
     { "topk:0.05", REGION, 0, 0, 0, 0, 0, 0, NULL, N }, { "sidco:0.1", REGION, SUM, 0, 0, 0, 0, 0, NULL, N },
     { "dense", LINEAR, 0, 0, 0, 0, 1, 0, NULL, N }, { "randk:0.2", LINEAR, SUM, 0, 0, 0, 0, 0, NULL, N },
     { "rotate:2", LINEAR, 0, 0, 0, 0, 0, 0, NULL, N }, { "lowrank:2:9:37", LINEAR, 0, 0, 0, 1, 0, 0, NULL, N },
-    { "lowrank:2:9:37", LINEAR, SUM, 0, 0, 0, 0, 0, NULL, N }
+    { "lowrank:2:9:37", LINEAR, SUM, 0, 0, 0, 0, 0, NULL, N },
+    { "dense", LINEAR, 0, CG_SUM_RING *WAY, 0, 0, 0, 0, NULL, N },
+    { "dense", LINEAR, SUM, CG_SUM_HALVING *WAY, 0, 0, 0, 0, NULL, N },
+    { "topk:0.05", SHARED, 0, CG_SUM_HALVING *WAY, 0, 0, 0, 0, NULL, N },
+    { "lowrank:2:9:37", LINEAR, 0, CG_SUM_HALVING *WAY, 0, 0, 1, 0, NULL, N }
 };
 enum { PLANS = sizeof plans / sizeof *plans };
 static const int sizes[] = { 2, 3, 5 },
@@ -155,7 +160,8 @@ static void bed_desc(int r) {
     if (p->back) d.back = &b.back;
     d.route = p->route;
     d.fold = p->fold;
-    d.flags = p->flags;
+    d.flags = p->flags & 0xffff;
+    d.sum = b.mask & SIM_SENDRECV ? p->flags >> 16 : 0;
     d.leader = p->leader;
     d.tag.seed = 11;
     d.tag.step = 4;

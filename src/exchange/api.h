@@ -66,6 +66,17 @@ CG_API_ const char *cg_fold_name(uint32_t fold);
 /* The route or fold of that name, in letters of either case. CG_E_ARG: there is none, and *route stays as it is. */
 CG_API_ CG_CHECKED_ cg_status cg_route_parse(uint32_t *route, const char *text);
 CG_API_ CG_CHECKED_ cg_status cg_fold_parse(uint32_t *fold, const char *text);
+/* How f32 values are summed on the routes linear and shared: desc.sum, and report.sum, which says how it was. The order
+   of a sum is in the manual; by doubling and by halving it is the same, to the bit. */
+typedef enum cg_sum {
+    CG_SUM_AUTO = 0, /* your allreduce, if its result agrees, otherwise CG_SUM_TREE */
+    CG_SUM_RING,     /* sendrecv, 2 (N-1) rounds: around a ring */
+    CG_SUM_TREE,     /* sendrecv: by doubling or halving, whichever costs less (desc.alpha, desc.beta) */
+    CG_SUM_DOUBLING, /* log2 N rounds of the whole vector; 2 more if N is no power of 2 */
+    CG_SUM_HALVING,  /* 2 log2 N rounds of ever smaller parts (Rabenseifner); up to 4 log2 N if N is no power of 2 */
+    CG_SUM_CALLBACK, /* report.sum only: your allreduce */
+    CG_SUM_GATHER    /* report.sum only: without sendrecv, over allgather or broadcast */
+} cg_sum;
 enum { CG_LEADER_BY_SCORE = -1 };
 /* desc.flags */
 enum {
@@ -117,6 +128,10 @@ typedef struct cg_exchange_desc {
     float rate; /* of model: finite, and 0 means 0; must be equal on all ranks, which is not checked */
     /* hash of what must be the same on all ranks beside desc: ranks that differ get CG_E_MISMATCH; 0: nothing */
     uint64_t common;
+    uint32_t sum; /* cg_sum: how f32 values are summed; anything but 0 needs sendrecv, and takes it */
+    /* What a message costs: alpha seconds and beta seconds per byte. Routes and ways to sum are chosen by it. 0: 4e-5
+       and 2e-9, a common network */
+    double alpha, beta;
     uint64_t reserved[8]; /* must be 0 */
 } cg_exchange_desc;
 
@@ -220,6 +235,7 @@ typedef struct cg_collective_state_ {
     int swap_back;         /* broadcast that ends an allreduce: buf has little-endian floats, swapped at the end */
     const uint8_t *mine;   /* allgather: this rank's bytes; sendrecv: what goes out */
     uint8_t *buf;          /* allgather: where all go; sendrecv: what comes in; broadcast, allreduce: in place */
+    uint32_t sum;          /* allreduce: CG_SUM_*, how */
     const uint64_t *sizes; /* allgather: bytes from every rank */
     uint64_t longest;      /* allgather: the largest of sizes */
     size_t bytes;          /* broadcast, allreduce: of buf; sendrecv: out; allgather: from each, 0 if sizes differ */

@@ -1,7 +1,7 @@
 /* collectives: allgather, broadcast and allreduce out of the callbacks that the transport has
 
-   Offers   cg_*_begin_, cg_collective_next_, cg_gathered_, floats in wire order (cg_floats_*_le_)
-   Needs    ranks, kernels (cg_axpby_, cg_absmax_bits_)
+   Offers   cg_*_begin_, cg_collective_next_, cg_gathered_
+   Needs    ranks, sums
    Touches  ex->collective, ex->mem.sizes, ex->mem.bounce and the buffers that cg_*_begin_ was given
    A collective is begun, then cg_collective_next_ names the messages that it takes, one after the other; the caller
    moves each before it asks for the next. Without the callback of its own name it goes by sendrecv, allgather,
@@ -11,38 +11,6 @@ enum { CG_COLL_NONE_, CG_COLL_ALLGATHER_, CG_COLL_BROADCAST_, CG_COLL_ALLREDUCE_
 /* the callback of the same name, or one that stands in for it */
 enum { CG_VIA_OWN_CALLBACK_, CG_VIA_SENDRECV_, CG_VIA_ALLGATHER_, CG_VIA_BROADCAST_, CG_VIA_ALLREDUCE_ };
 
-/* Floats on the wire are little-endian, so that ranks of different byte order can add up each other's.
-   Host order to wire order in place, or back. */
-static void cg_floats_swap_le_(float *v, size_t n) {
-    for (size_t i = 0; CG_BIG_ENDIAN_ && i < n; i++) {
-        uint32_t u = cg_get32_((const uint8_t *)v + 4 * i);
-        memcpy((uint8_t *)v + 4 * i, &u, 4);
-    }
-}
-/* acc += in, both in wire order. */
-static void cg_floats_add_le_(float *acc, const float *in, size_t n) {
-#if CG_BIG_ENDIAN_
-    for (size_t i = 0; i < n; i++)
-        cg_put32_((uint8_t *)acc + 4 * i,
-            cg_as_bits_(cg_plus_(cg_as_float_(cg_get32_((const uint8_t *)acc + 4 * i)),
-                cg_as_float_(cg_get32_((const uint8_t *)in + 4 * i)))));
-#else
-    cg_axpby_(in, n, 1.0f, 1.0f, acc);
-#endif
-}
-/* Largest magnitude, as bits, of n floats in wire order. */
-static uint32_t cg_floats_absmax_bits_le_(const uint8_t *v, size_t n) {
-#if CG_BIG_ENDIAN_
-    uint32_t top = 0;
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t bits = cg_get32_(v + 4 * i) & CG_ABS_MASK_;
-        top = bits > top ? bits : top;
-    }
-    return top;
-#else
-    return cg_absmax_bits_((const float *)(const void *)v, n);
-#endif
-}
 /* The transport has at least one callback, or one rank. */
 static uint32_t cg_via_fallback_(const cg_transport *t) {
     return (uint32_t)(t->sendrecv ? CG_VIA_SENDRECV_
@@ -97,13 +65,13 @@ static void cg_broadcast_begin_(cg_ex_ *ex, void *buf, size_t bytes, int root) {
     cg_collective_begin_(
         ex, CG_COLL_BROADCAST_, cg_via_(&ex->transport, ex->transport.broadcast != NULL), NULL, buf, bytes, root);
 }
-/* Sums v over ranks in place, with the same bits on every rank. An allreduce callback that may round differently on
-   different ranks is used only if there is no other callback. */
+/* Sums v over ranks in place, with the same bits on every rank. */
 static void cg_allreduce_begin_(cg_ex_ *ex, float *v, size_t n) {
-    const cg_transport *t = &ex->transport;
-    const int has_callback = t->allreduce &&
-        ((t->flags & CG_ALLREDUCE_AGREES) || !(t->sendrecv || t->allgather || t->broadcast));
-    cg_collective_begin_(ex, CG_COLL_ALLREDUCE_, cg_via_(t, has_callback), NULL, v, 4 * n, 0);
+    const uint32_t sum = cg_sum_kind_(ex, n);
+    cg_collective_begin_(ex, CG_COLL_ALLREDUCE_, cg_via_(&ex->transport, sum == CG_SUM_CALLBACK), NULL, v, 4 * n, 0);
+    ex->collective.sum = sum;
+    if (n && ex->transport.size > 1)
+        ex->report.sum = ex->report.sum && ex->report.sum != sum ? (uint32_t)CG_SUM_TREE : sum;
 }
 /* out to one rank while in comes from another; a peer < 0: none. */
 static void cg_sendrecv_begin_(
@@ -113,18 +81,6 @@ static void cg_sendrecv_begin_(
     c->in_bytes = from < 0 ? 0 : in_bytes;
     c->to = to;
     c->from = from;
-}
-/* Returns 1: there is a message to move. */
-static int cg_io_set_(
-    cg_io *io, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
-    io->kind = kind;
-    io->out = out;
-    io->out_bytes = out_bytes;
-    io->to = to;
-    io->in = in;
-    io->in_bytes = in_bytes;
-    io->from = from;
-    return 1;
 }
 /* Bytes of i ranks of an allgather, from rank `first` on and around. */
 static size_t cg_sizes_prefix_sum_(const cg_ex_ *ex, size_t first, size_t i) {
@@ -248,32 +204,6 @@ static int cg_broadcast_step_(cg_ex_ *ex, cg_io *io) {
     default: return cg_bytes_by_allreduce_step_(ex, io, 0, me ? 0 : c->bytes, c->bytes);
     }
 }
-/* A ring: in N - 1 steps every stripe is summed on its way around, in N - 1 more the sums are handed on. mem.bounce has
-   room for a stripe. */
-static int cg_allreduce_ring_step_(cg_ex_ *ex, cg_io *io) {
-    cg_collective_state_ *c = &ex->collective;
-    const int size = ex->transport.size, me = ex->transport.rank;
-    const size_t n = c->bytes / 4, stripes = cg_ranks_(ex);
-    float *v = (float *)(void *)c->buf;
-    size_t out, in;
-    int t = c->step++;
-    if (t > 0 && t < size) { /* adds the stripe that came in the step before */
-        in = (size_t)(((me - t) % size + size) % size);
-        cg_floats_add_le_(v + cg_stripe_offset_(n, stripes, in), (const float *)(void *)ex->mem.bounce,
-            cg_stripe_offset_(n, stripes, in + 1) - cg_stripe_offset_(n, stripes, in));
-    }
-    if (t == 2 * (size - 1)) return 0;
-    /* after size - 1 steps the sum of stripe me + 1 is complete */
-    out = (size_t)(((me - t + (t >= size - 1 ? size : 0)) % size + size) % size);
-    in = (out + stripes - 1) % stripes;
-    cg_io_set_(io, CG_IO_SENDRECV, v + cg_stripe_offset_(n, stripes, out),
-        4 * (cg_stripe_offset_(n, stripes, out + 1) - cg_stripe_offset_(n, stripes, out)), cg_wrap_(ex, me + 1),
-        t < size - 1 ? (void *)ex->mem.bounce : (void *)(v + cg_stripe_offset_(n, stripes, in)),
-        4 * (cg_stripe_offset_(n, stripes, in + 1) - cg_stripe_offset_(n, stripes, in)), cg_wrap_(ex, me - 1));
-    if (!io->out_bytes) io->to = -1;
-    if (!io->in_bytes) io->from = -1;
-    return 1;
-}
 /* Sums the fragments of all ranks in mem.bounce, in rank order. */
 static void cg_allreduce_add_fragment_(cg_ex_ *ex) {
     cg_collective_state_ *c = &ex->collective;
@@ -301,7 +231,7 @@ static int cg_allreduce_step_(cg_ex_ *ex, cg_io *io) {
     }
     if (!c->step) cg_floats_swap_le_((float *)(void *)c->buf, c->bytes / 4);
     if (via == CG_VIA_SENDRECV_) {
-        if (cg_allreduce_ring_step_(ex, io)) return 1;
+        if (cg_sum_step_(ex, io)) return 1;
     } else if (via == CG_VIA_ALLGATHER_) {
         if (c->step++) cg_allreduce_add_fragment_(ex);
         c->fragment = cg_min_(c->bytes - c->done, ex->mem.bounce_bytes / size / 4 * 4);

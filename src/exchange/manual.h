@@ -41,9 +41,9 @@
      opening record 64 bytes that each rank sends to all others before any packet moves
 
    TRANSPORT. Any of the four callbacks may be NULL, as long as one is given. A broadcast, allgather or allreduce that
-   you do not give is built from the callbacks that you do: by binomial trees, Bruck's allgather and a ring over
-   sendrecv, or over allgather or broadcast; if allreduce is the only callback, bytes travel as sums of integers below
-   2^24, which are exact. The routes ring, tree, scatter, merge and region need sendrecv and return CG_E_UNSUPPORTED
+   you do not give is built from the callbacks that you do: by binomial trees, Bruck's allgather and sums by
+   doubling and halving over sendrecv, or over allgather or broadcast; if allreduce is the only callback, bytes travel as
+   sums of integers below 2^24, which are exact. The routes ring, tree, scatter, merge and region need sendrecv and return CG_E_UNSUPPORTED
    without it. Packets of different lengths need no allgatherv. Set CG_ALLREDUCE_AGREES if your allreduce returns
    identical bits on every rank. Otherwise compgrad does not use it for values, unless it is the only callback: then
    every rank takes rank 0's sum. N may be any number from 1. Once a callback has returned, nobody else may write to
@@ -134,12 +134,12 @@
                                       dropped there are missing from the contribution of the rank that drops them.
                                       Takes f32 values of topk, mstopk, dgc and sidco, and no weights.
      shared     L' log2 N (leader)    AR-Top-k: the leader broadcasts its indices (L' bytes), and an allreduce sums the
-                + 2 (N-1)/N 4 k       values of all ranks there. Takes f32 values of topk, mstopk, dgc, sidco, chunked.
+                + 2 (N-1)/N 4 k; SUMS values of all ranks there. Takes f32 values of topk, mstopk, dgc, sidco, chunked.
      region     about 2 (N-1)/N L     Ok-Topk: each rank sums one region of x; regions are cut so that they hold about
                 + 4096 (N-1)          equally many indices. The k largest sums of all regions survive. Takes what
                                       merge takes.
-     linear     2 (N-1)/N 4 m         An allreduce of f32 values. Takes dense, random-k, rotation, DCT and, in two
-                                      rounds, low-rank (PowerSGD).
+     linear     2 (N-1)/N 4 m; see    An allreduce of f32 values. Takes dense, random-k, rotation, DCT and, in two
+                SUMS below            sums, low-rank (PowerSGD).
      auto       the first of these rules that applies:
                   fold contributors, given, PermK, op.k or ATOMO                               allgather
                   low-rank; f32 values without selection or value code                         linear
@@ -147,6 +147,21 @@
                   fold vote                                                                    scatter
                   a selection: of f32 values with (N-1) L > 8 n                                scatter, else allgather
                   an unbiased operator, packets that add exactly, carry or back                scatter, else allgather
+
+   SUMS of f32 values (linear, and the values of shared) over sendrecv, if you have no allreduce that agrees. P is the
+   largest power of two up to N, r = N - P, M the bytes of the values. report.sum says which way it was, desc.sum asks
+   for one.
+     CG_SUM_DOUBLING   log2 P rounds, M bytes each; two more for 2 r of the ranks. The least for short vectors.
+     CG_SUM_HALVING    2 log2 P rounds, 2 (P-1)/P M bytes (Rabenseifner). If r > 0: up to 4 log2 P rounds, up to
+                       (2 - 1/P) M bytes.
+     CG_SUM_RING       2 (N-1) rounds, 2 (N-1)/N M bytes. Only if desc.sum asks for it.
+   CG_SUM_TREE, which is the default, takes of the first two the one whose rounds alpha + bytes beta is less.
+   The order of a sum by doubling or halving depends on N alone, not on n or the place of a value: first rank 2 i adds
+   2 i + 1, for i < r, and that is participant i; rank i + r is participant i for the others. Then participants i and
+   i + P/2 are added, for i < P/2, then i and i + P/4 of these, and so on down to 0 and 1. So vectors that are joined, or
+   cut, have the same sums. On a ring the stripe with the number of a rank starts there: x_p + x_(p+1) + ... around.
+   Over allgather or broadcast the order is that of the ranks. All ranks get the same bits from every way. Ranks whose
+   ways differ, because desc.sum, alpha, beta or the callbacks do, are told: CG_E_MISMATCH.
 
    FOLDS. w is a rank's weight (desc.weight), W their sum, D its decoded packet.
      mean          (sum of w D) / W     every route

@@ -75,18 +75,29 @@ static uint64_t cg_stripe_scale_count_(const cg_ex_ *ex, int stripe) {
     if (!(ex->desc.flags & CG_AGREE_SCALES)) return 0;
     return cg_resolve_(&ex->desc.op, NULL, cg_stripe_n_(ex, stripe), &r) == CG_OK ? r.scale_count : 0;
 }
-/* Bytes of the bounce buffer: by sendrecv an allreduce needs room for one of its stripes; without sendrecv every
+static uint64_t cg_sum_bounce_of_(const cg_ex_ *ex, uint64_t floats) {
+    const uint32_t sum = cg_sum_kind_(ex, (size_t)floats);
+    return sum == CG_SUM_CALLBACK ? 0 : cg_sum_bounce_(sum, ex->transport.size, floats);
+}
+/* Bytes of the bounce buffer: by sendrecv an allreduce needs room for what one of its rounds adds; without sendrecv every
    collective that has no callback of its own needs a fragment from every rank. */
 static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
     const uint64_t size = (uint64_t)ex->transport.size, min_fragment = 4096,
                    fragment = 1048576 / size < min_fragment ? min_fragment
         : 1048576 / size > 65536                            ? 65536
                                                             : 1048576 / size;
-    uint64_t allreduce_floats = 0;
     if (size == 1) return 0;
-    if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_))
-        allreduce_floats = ex->plan.traits & CG_IS_SELECTION_ ? ex->plan.max_selected : ex->plan.transformed_n;
-    if (ex->transport.sendrecv) return allreduce_floats ? cg_mul_sat_(4, allreduce_floats / size + 128) : 0;
+    if (ex->transport.sendrecv) {
+        uint64_t floats = 0;
+        if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_)) {
+            if (ex->plan.traits & CG_IS_SELECTION_) floats = cg_sum_bounce_of_(ex, ex->plan.max_selected);
+            else if (ex->plan.traits & CG_IS_MATRIX_) {
+                floats = cg_sum_bounce_of_(ex, ex->plan.left_floats);
+                cg_max_update_(&floats, cg_sum_bounce_of_(ex, ex->plan.transformed_n - ex->plan.left_floats));
+            } else floats = cg_sum_bounce_of_(ex, ex->plan.transformed_n);
+        }
+        return cg_mul_sat_(4, floats);
+    }
     return cg_mul_sat_(size, fragment);
 }
 /* Bytes of mem beside the state. A route's row takes what the route needs beside what all need, and raises scratch to

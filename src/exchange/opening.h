@@ -28,6 +28,11 @@ static uint64_t cg_hash_op_(uint64_t h, const cg_op *op) {
     h = cg_hash_stage_(h, &op->spare);
     return cg_mix64_(h ^ op->k);
 }
+static uint64_t cg_hash_seconds_(double seconds) {
+    uint64_t bits;
+    memcpy(&bits, &seconds, sizeof bits);
+    return cg_mix64_(bits);
+}
 /* Whatever of the description must be the same on all ranks, beside n and the tag. */
 static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
@@ -37,6 +42,10 @@ static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     h = cg_mix64_(h ^
         ((uint64_t)ex->plan.route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & flags_in_common) << 16 |
             (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
+    /* how floats are summed: all ranks must exchange the same messages */
+    if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && ex->transport.size > 1)
+        h = cg_mix64_(h ^ cg_sum_kind_(ex, (size_t)ex->plan.transformed_n) ^ cg_mix64_(d->sum) ^
+            cg_hash_seconds_(d->alpha) ^ cg_mix64_(cg_hash_seconds_(d->beta)));
     if (d->common) h = cg_mix64_(h ^ d->common);
     return cg_mix64_(h ^ ((uint64_t)cg_has_back_(ex) | (uint64_t)ex->plan.exact << 1));
 }

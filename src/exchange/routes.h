@@ -241,6 +241,11 @@ static const char *cg_bad_field_(const cg_ex_ *ex) {
     if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
         return "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it";
     if (!cg_rate_ok_(d)) return "rate must be finite";
+    if (!(d->alpha >= 0.0 && d->alpha < 1e30) || !(d->beta >= 0.0 && d->beta < 1e30))
+        return "alpha and beta are seconds, and seconds per byte: finite and not negative";
+    if (d->sum > CG_SUM_HALVING) return "sum is CG_SUM_AUTO, _RING, _TREE, _DOUBLING or _HALVING";
+    if (d->sum && !ex->transport.sendrecv && ex->transport.size > 1)
+        return "this way to sum needs the sendrecv callback: give it, or take CG_SUM_AUTO";
     if (!CG_RESERVE_IS_ZERO_(d->reserved)) return "desc.reserved must be 0: start from CG_ZERO";
     if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
     return NULL;

@@ -40,6 +40,7 @@ static void choose(const uint8_t *p) {
     now.n = p[1] % OPS >= OPS - 2 ? 120 : ((size_t)p[3] << 8 | p[4]) % (MOST_N + 1);
     now.desc.fold = p[5] & 3;
     now.desc.flags = p[5] >> 2 & 1;
+    now.desc.sum = now.desc.route >= 7 && now.mask & SIM_SENDRECV ? p[8] >> 5 : 0; /* 5 and more: there is none */
     now.desc.leader = (p[5] >> 3 & 7) - 1;
     now.desc.weight = p[5] >> 6 & 1 ? 1.0f : 0.0f;
     now.carry = p[5] >> 7;
