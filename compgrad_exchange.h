@@ -43,15 +43,15 @@
      contribution   the part of a rank's x that is in the result; report.used holds it as packets
      opening record 64 bytes that each rank sends to all others before any packet moves
 
-   TRANSPORT. Any of the four callbacks may be NULL, as long as one is given. A broadcast, allgather or allreduce that
-   you do not give is built from the callbacks that you do: by binomial trees, Bruck's allgather and sums by
-   doubling and halving over sendrecv, or over allgather or broadcast; if allreduce is the only callback, bytes travel as
-   sums of integers below 2^24, which are exact. The routes ring, tree, scatter, merge and region need sendrecv and return CG_E_UNSUPPORTED
-   without it. Packets of different lengths need no allgatherv. Set CG_ALLREDUCE_AGREES if your allreduce returns
-   identical bits on every rank. Otherwise compgrad does not use it for values, unless it is the only callback: then
-   every rank takes rank 0's sum. N may be any number from 1. Once a callback has returned, nobody else may write to
-   the bytes that it received: packets are checked first and decoded later. A transport by shared memory or RDMA, where
-   the sender could, has to copy them.
+   TRANSPORT. Any of the four callbacks may be NULL, as long as one is given. A broadcast, allgather or allreduce
+   that you do not give is built from the callbacks that you do: by binomial trees, Bruck's allgather and sums by
+   doubling and halving over sendrecv, or over allgather or broadcast; if allreduce is the only callback, bytes
+   travel as sums of integers below 2^24, which are exact. The routes ring, tree, scatter, merge and region need
+   sendrecv and return CG_E_UNSUPPORTED without it. Packets of different lengths need no allgatherv. Set
+   CG_ALLREDUCE_AGREES if your allreduce returns identical bits on every rank. Otherwise compgrad does not use it for
+   values, unless it is the only callback: then every rank takes rank 0's sum. N may be any number from 1. Once a
+   callback has returned, nobody else may write to the bytes that it received: packets are checked first and decoded
+   later. A transport by shared memory or RDMA, where the sender could, has to copy them.
 
    ENCODING A SUM AGAIN. On the routes ring, tree, scatter and server a sum of packets is itself sent as a packet, and
    encoding it may lose part of it. With desc.carry the loss goes into the next sum; without, it is subtracted from the
@@ -159,12 +159,12 @@
                        (2 - 1/P) M bytes.
      CG_SUM_RING       2 (N-1) rounds, 2 (N-1)/N M bytes. Only if desc.sum asks for it.
    CG_SUM_TREE, which is the default, takes of the first two the one whose rounds alpha + bytes beta is less.
-   The order of a sum by doubling or halving depends on N alone, not on n or the place of a value: first rank 2 i adds
-   2 i + 1, for i < r, and that is participant i; rank i + r is participant i for the others. Then participants i and
-   i + P/2 are added, for i < P/2, then i and i + P/4 of these, and so on down to 0 and 1. So vectors that are joined, or
-   cut, have the same sums. On a ring the stripe with the number of a rank starts there: x_p + x_(p+1) + ... around.
-   Over allgather or broadcast the order is that of the ranks. All ranks get the same bits from every way. Ranks whose
-   ways differ, because desc.sum, alpha, beta or the callbacks do, are told: CG_E_MISMATCH.
+   The order of a sum by doubling or halving depends on N alone, not on n or the place of a value: first rank 2 i
+   adds 2 i + 1, for i < r, and that is participant i; rank i + r is participant i for the others. Then participants
+   i and i + P/2 are added, for i < P/2, then i and i + P/4 of these, and so on down to 0 and 1. So vectors that are
+   joined, or cut, have the same sums. On a ring the stripe with the number of a rank starts there: x_p + x_(p+1) +
+   ... around. Over allgather or broadcast the order is that of the ranks. All ranks get the same bits from every
+   way. Ranks whose ways differ, because desc.sum, alpha, beta or the callbacks do, are told: CG_E_MISMATCH.
 
    FOLDS. w is a rank's weight (desc.weight), W their sum, D its decoded packet.
      mean          (sum of w D) / W     every route
@@ -1632,7 +1632,7 @@ static uint64_t cg_sum_bounce_of_(const cg_ex_ *ex, uint64_t floats) {
     const uint32_t sum = cg_sum_kind_(ex, (size_t)floats);
     return sum == CG_SUM_CALLBACK ? 0 : cg_sum_bounce_(sum, ex->transport.size, floats);
 }
-/* Bytes of the bounce buffer: by sendrecv an allreduce needs room for what one of its rounds adds; without sendrecv every
+/* Bytes of the bounce buffer: by sendrecv an allreduce needs room for what one round adds; without sendrecv every
    collective that has no callback of its own needs a fragment from every rank. */
 static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
     const uint64_t size = (uint64_t)ex->transport.size, min_fragment = 4096,

@@ -79,7 +79,7 @@ static uint64_t cg_sum_bounce_of_(const cg_ex_ *ex, uint64_t floats) {
     const uint32_t sum = cg_sum_kind_(ex, (size_t)floats);
     return sum == CG_SUM_CALLBACK ? 0 : cg_sum_bounce_(sum, ex->transport.size, floats);
 }
-/* Bytes of the bounce buffer: by sendrecv an allreduce needs room for what one of its rounds adds; without sendrecv every
+/* Bytes of the bounce buffer: by sendrecv an allreduce needs room for what one round adds; without sendrecv every
    collective that has no callback of its own needs a fragment from every rank. */
 static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
     const uint64_t size = (uint64_t)ex->transport.size, min_fragment = 4096,
