@@ -94,6 +94,8 @@
      a|b                             cg_then(a, b)
      a|golomb (or another code)      cg_coded(a, CG_CODE_GOLOMB)
      absmax:4:512:nearest            cg_nearest(cg_absmax(4, 512)): to nearest (biased); by default rounding is random
+     bf16:stochastic                 cg_stochastic(cg_bf16()): at random (unbiased), where rounding is to nearest by
+                                     default: f16, bf16, e4m3, e5m2, mxfp4, mxe4m3, mxe5m2, nf4
      levels:7:512:max                cg_maxnorm(cg_levels(7, 0), 512); likewise dither
      minmax:4:512:norm               cg_minmax(4, 512) with quantize.flags = CG_FLAG_NORM: the range is sqrt(2) |x|
      terngrad:clip                   cg_clipped(cg_terngrad())
@@ -116,6 +118,9 @@
      omega     of an unbiased operator: the expectation of |D(x) - x|^2 is at most omega |x|^2
      delta     of a biased operator: |D(x) - x|^2 is at most (1 - delta) |x|^2
      *         for a vector of normally distributed values; without the star, for any vector
+   The mean of f16:stochastic and bf16:stochastic is x wherever the format reaches: magnitudes above 65504, or above
+   the largest bf16, 3.39e38, become that one. Formats with scales reach every value of their bucket; MX takes the next
+   power of two for its scale where the one of the standard would cut the largest value off.
    and the names in it: bits = bits per value, bucket = number of values that share a scale, L = 2^(bits-1) - 1, s =
    levels on either side of zero, r = fraction of values kept, p = fraction sampled, k = number of values kept, n =
    elements of x, mult = multiplier of the largest magnitude, tau = threshold, sigma = standard deviation.
@@ -169,6 +174,11 @@
                                                                                     scales, as other tools read them
      nf4[:bucket]            4 + 32/bucket     biased    > .99*                     16 normal quantiles, 64 to a bucket
                                                                                     if left out (QLoRA)
+     f16:stochastic          16                unbiased  2^-22                      floats rounded at random to one of
+     bf16:stochastic         16                unbiased  2^-16                      their neighbours: small parts of a
+     e4m3:512:stochastic     8 + 32/bucket     unbiased  .0035                      gradient are kept on average, so no
+     mxfp4:stochastic        4.25              unbiased  .22; .027*                 error feedback is needed. Also e5m2,
+     nf4:stochastic          4 + 32/bucket     unbiased  .12; .017*                 mxe4m3, mxe5m2
      lloyd:bits              bits + 32/1024    nearly    as eden                    Lloyd-Max levels; only after rotate,
                                                                                     without a selection
      mean                    0                 biased    mean^2/mean square         one value for all; only after side,
@@ -493,6 +503,7 @@ enum { /* flags of a stage; what a bit means depends on the stage */
     CG_FLAG_UNSCALED = 1 /* samples: without the factor that makes them unbiased */,
     CG_FLAG_PRIVATE = 2 /* randk, rotate: every rank draws its own, so that errors of ranks are independent */,
     CG_FLAG_NEAREST = 1 /* quantizers: round to nearest instead of at random */,
+    CG_FLAG_STOCHASTIC = 1 /* f16, bf16, e4m3, e5m2, MX, NF4: round at random instead of to nearest */,
     CG_FLAG_MAX = 2 /* levels, dither: relative to the largest magnitude instead of the L2 norm */,
     CG_FLAG_CLIP = 2 /* terngrad: clip at 2.5 standard deviations */,
     CG_FLAG_NORM = 2 /* minmax: a range of sqrt(2) times the L2 norm */
@@ -626,6 +637,8 @@ CG_API_ cg_op cg_demo(float ratio);              /* cg_demo_dct */
 /* Functions that change an operator. */
 /* rounding to nearest: absmax, minmax, terngrad, levels, natural, dither */
 CG_API_ cg_op cg_nearest(cg_op op);
+/* rounding at random, so that the mean is kept: f16, bf16, e4m3, e5m2, mxfp4, mxe4m3, mxe5m2, nf4 */
+CG_API_ cg_op cg_stochastic(cg_op op);
 /* levels (and qsgd), dither: relative to the largest magnitude of each bucket instead of the L2 norm */
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket);
 CG_API_ cg_op cg_clipped(cg_op op);  /* terngrad: values are clipped at 2.5 standard deviations */
@@ -1791,6 +1804,16 @@ typedef struct cg_line_target_ {
       is_e5m2, out))                                                                                                  \
   X(void, fp8_decode, (const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal), (in,     \
       n, scale, is_e5m2, out, non_temporal))                                                                          \
+  /* f16 or bf16 to the wire, 2 bytes each, rounded at random; what is too large becomes the largest. Returns absmax  \
+       bits */                                                                                                        \
+  X(uint32_t, half_stochastic, (const float *v, size_t n, cg_key_ key, uint32_t position, int is_bf16, uint8_t *out), \
+      (v, n, key, position, is_bf16, out))                                                                            \
+  /* v*inv_scale to a format CG_SMALL_E4M3_, _E5M2_ or _E2M1_, a byte each, rounded at random; likewise */            \
+  X(void, fp8_stochastic, (const float *v, size_t n, float inv_scale, int format, cg_key_ key, uint32_t position,     \
+      uint8_t *out), (v, n, inv_scale, format, key, position, out))                                                   \
+  /* symbol: one of the two neighbours of v*inv_scale among 16 ascending values, at random; 0 for a NaN */            \
+  X(void, nf4_stochastic, (const float *value, float inv_scale, cg_key_ key, uint32_t position, const float *v, size_t\
+      n, uint8_t *symbols), (value, inv_scale, key, position, v, n, symbols))                                         \
   /* powers of two: n bytes of exponents, then (n + 7)/8 bytes of signs; returns absmax bits */                       \
   X(uint32_t, natural_encode, (const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t      \
       *out), (v, n, key, position, stochastic, out))                                                                  \
@@ -4746,6 +4769,233 @@ CG_VECTOR_FN_ void cg_dither_decode_simd_(
 }
 #endif
 
+/* src/core/kernels/stochastic.h */
+/* stochastic: kernels that round to small floats and to the values of a table at random, so that the mean is kept
+
+   Offers   half_stochastic, fp8_stochastic, nf4_stochastic
+   Needs    base, random, table, the vector layer, fp8 (cg_noise_bits_)
+   Touches  nothing but its arguments */
+
+/* A format of floats with fewer bits than f32, as cg_fp8_format_ has it. */
+typedef struct cg_small_float_ {
+    uint32_t dropped_bits;    /* mantissa bits that f32 has more */
+    uint32_t min_normal_bits; /* the smallest normal value, as f32 bits */
+    uint32_t max_code;        /* of the largest value */
+    float inv_denormal;       /* 1 over the smallest denormal; 0: denormals of f32 are those of the format */
+} cg_small_float_;
+enum { CG_SMALL_F16_, CG_SMALL_BF16_, CG_SMALL_E4M3_, CG_SMALL_E5M2_, CG_SMALL_E2M1_ };
+CG_INLINE_ cg_small_float_ cg_small_float_of_(int format) {
+    static const cg_small_float_ formats[] = { { 13, 0x38800000u, 0x7bff, 16777216.0f }, { 16, 0, 0x7f7f, 0.0f },
+        { 20, 0x3c800000u, 0x7e, 512.0f }, { 21, 0x38800000u, 0x7b, 65536.0f }, { 22, 0x3f800000u, 7, 2.0f } };
+    return formats[format];
+}
+/* The code of the magnitude with these bits, which rounds up if the hash h is small. A normal value: the bits that go
+   are compared with as many of h, by a carry. Below, a number of steps k + part, which is exact: part is compared with
+   24 bits of h. The one part of the code is 0 or the same for all where the other one counts. Magnitudes beyond the
+   largest value become it. */
+CG_INLINE_ uint32_t cg_small_float_round_(uint32_t m, uint32_t h, cg_small_float_ q) {
+    const uint32_t step_code = 0x800000u >> q.dropped_bits; /* of the smallest normal value */
+    uint32_t code, normal;
+    if (q.inv_denormal == 0.0f) code = (m + (h >> (32 - q.dropped_bits))) >> q.dropped_bits;
+    else {
+        const float steps = cg_times_(cg_as_float_(m < q.min_normal_bits ? m : q.min_normal_bits), q.inv_denormal),
+                    part = cg_times_((float)(int32_t)(h >> 8), 5.9604644775390625e-8f);
+        float whole = cg_minus_(cg_plus_(steps, 8388608.0f), 8388608.0f);
+        whole = cg_minus_(whole, whole > steps ? 1.0f : 0.0f);
+        normal = cg_max32_(m, q.min_normal_bits) - q.min_normal_bits + 0x800000u;
+        normal = (normal + (h >> (32 - q.dropped_bits))) >> q.dropped_bits;
+        code = (cg_as_bits_(cg_plus_(whole, 8388608.0f)) - 0x4b000000u) + (part < cg_minus_(steps, whole)) + normal -
+            step_code;
+    }
+    return code < q.max_code ? code : q.max_code;
+}
+#if CG_VECTOR_
+CG_VECTOR_FN_ cg_vu_ cg_small_float_round8_(cg_vu_ m, cg_vu_ h, cg_small_float_ q) {
+    const cg_vu_ noise = cg_vu_shr_(h, 32 - q.dropped_bits);
+    cg_vu_ code;
+    if (q.inv_denormal == 0.0f) code = cg_vu_shr_(cg_vu_add_(m, noise), q.dropped_bits);
+    else {
+        const cg_vu_ least = cg_vu_set_(q.min_normal_bits);
+        const cg_vf_ big = cg_vf_set_(8388608.0f),
+                     steps = cg_vf_mul_(cg_vf_of_(cg_vu_min_(m, least)), cg_vf_set_(q.inv_denormal)),
+                     rounded = cg_vf_sub_(cg_vf_add_(steps, big), big),
+                     whole = cg_vf_sub_(
+                         rounded, cg_vf_of_(cg_vu_and_(cg_vf_gt_(rounded, steps), cg_vu_of_(cg_vf_set_(1.0f)))));
+        const cg_vu_ normal = cg_vu_add_(cg_vu_max_(m, least), cg_vu_set_(0x800000u - q.min_normal_bits));
+        code = cg_vu_add_(cg_vu_shr_(cg_vu_add_(normal, noise), q.dropped_bits),
+            cg_vu_add_(
+                cg_vu_of_(cg_vf_add_(whole, big)), cg_vu_set_(0u - 0x4b000000u - (0x800000u >> q.dropped_bits))));
+        /* comparisons are -1 where they hold */
+        code = cg_vu_sub_(code, cg_vf_gt_(cg_vf_sub_(steps, whole), cg_vf_uniform_(h)));
+    }
+    return cg_vu_min_(code, cg_vu_set_(q.max_code));
+}
+#endif
+
+/* half_stochastic: f16 or bf16 to the wire, 2 bytes each; returns absmax bits. */
+static uint32_t cg_half_stochastic_scalar_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, int is_bf16, uint8_t *out) {
+    const cg_small_float_ q = cg_small_float_of_(is_bf16 ? CG_SMALL_BF16_ : CG_SMALL_F16_);
+    uint32_t absmax_bits = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t u = cg_load_bits_(v, i), m = u & CG_ABS_MASK_;
+        absmax_bits = cg_max32_(absmax_bits, m);
+        cg_put16_(out + 2 * i,
+            (u >> 16 & 0x8000u) | cg_small_float_round_(m, cg_noise_bits_(key, position + (uint32_t)i), q));
+    }
+    return absmax_bits;
+}
+#if CG_VECTOR_
+CG_VECTOR_FN_ size_t cg_half_stochastic32_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, cg_small_float_ q, uint8_t *out, cg_vu_ *absmax) {
+    cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        cg_vu_ x[4], noise[4];
+        cg_prefetch32_(v, i, CG_AHEAD_);
+        cg_vu_noise_(key, position + (uint32_t)i, noise);
+        CG_UNROLL_
+        for (size_t j = 0; j < 4; j++) {
+            const cg_vu_ u = cg_vu_floats_(v, i + 8 * j), m = cg_vu_abs_(u);
+            if (j < 2) t0 = cg_vu_max_(t0, m);
+            else t1 = cg_vu_max_(t1, m);
+            x[j] = cg_vu_or_(
+                cg_vu_and_(cg_vu_shr_(u, 16), cg_vu_set_(0x8000u)), cg_small_float_round8_(m, noise[j], q));
+        }
+        cg_vu_put16_(out + 2 * i, x[0], x[1]);
+        cg_vu_put16_(out + 2 * i + 32, x[2], x[3]);
+    }
+    *absmax = cg_vu_max_(t0, t1);
+    return i;
+}
+CG_VECTOR_FN_ uint32_t cg_half_stochastic_simd_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, int is_bf16, uint8_t *out) {
+    const size_t head = cg_noise_head_(1, position, n);
+    uint32_t absmax_bits = cg_half_stochastic_scalar_(v, head, key, position, is_bf16, out);
+    cg_vu_ absmax;
+    size_t i;
+    v = cg_at_(v, head);
+    position += (uint32_t)head;
+    out += 2 * head;
+    n -= head;
+    i = is_bf16 ? cg_half_stochastic32_(v, n, key, position, cg_small_float_of_(CG_SMALL_BF16_), out, &absmax)
+                : cg_half_stochastic32_(v, n, key, position, cg_small_float_of_(CG_SMALL_F16_), out, &absmax);
+    absmax_bits = cg_max32_(absmax_bits, cg_vu_hmax_(absmax));
+    return cg_max32_(absmax_bits,
+        cg_half_stochastic_scalar_(cg_at_(v, i), n - i, key, position + (uint32_t)i, is_bf16, out + 2 * i));
+}
+#endif
+
+/* fp8_stochastic: v*inv_scale, rounded to f32 first, as E4M3, E5M2 or E2M1, a byte each with the sign in front. */
+CG_INLINE_ uint32_t cg_small_sign_(int format, uint32_t u) {
+    return format == CG_SMALL_E2M1_ ? u >> 28 & 8u : u >> 24 & 0x80u;
+}
+static void cg_fp8_stochastic_scalar_(
+    const float *v, size_t n, float inv_scale, int format, cg_key_ key, uint32_t position, uint8_t *out) {
+    const cg_small_float_ q = cg_small_float_of_(format);
+    for (size_t i = 0; i < n; i++) {
+        const float f = cg_load_(v, i);
+        const uint32_t m = cg_as_bits_(cg_times_(f, inv_scale)) & CG_ABS_MASK_,
+                       code = cg_small_float_round_(m, cg_noise_bits_(key, position + (uint32_t)i), q);
+        out[i] = (uint8_t)(cg_small_sign_(format, cg_as_bits_(f)) | code);
+    }
+}
+#if CG_VECTOR_
+CG_VECTOR_FN_ size_t cg_fp8_stochastic32_(
+    const float *v, size_t n, float inv_scale, int format, cg_key_ key, uint32_t position, uint8_t *out) {
+    const cg_small_float_ q = cg_small_float_of_(format);
+    const cg_vf_ inv = cg_vf_set_(inv_scale);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        cg_vu_ u[4], x[4], noise[4], signs;
+        cg_prefetch32_(v, i, CG_AHEAD_);
+        cg_vu_noise_(key, position + (uint32_t)i, noise);
+        CG_UNROLL_
+        for (size_t j = 0; j < 4; j++) {
+            u[j] = cg_vu_floats_(v, i + 8 * j);
+            x[j] = cg_small_float_round8_(cg_vu_abs_(cg_vu_of_(cg_vf_mul_(cg_vf_of_(u[j]), inv))), noise[j], q);
+        }
+        signs = cg_vb_narrow_tops_(u[0], u[1], u[2], u[3]);
+        if (format == CG_SMALL_E2M1_) signs = cg_vu_shr_(signs, 4); /* within each byte: no others are set */
+        cg_vb_put_(out + i, cg_vu_or_(cg_vb_narrow_add_(x[0], x[1], x[2], x[3], 0), signs));
+    }
+    return i;
+}
+CG_VECTOR_FN_ void cg_fp8_stochastic_simd_(
+    const float *v, size_t n, float inv_scale, int format, cg_key_ key, uint32_t position, uint8_t *out) {
+    const size_t head = cg_noise_head_(1, position, n);
+    size_t i;
+    cg_fp8_stochastic_scalar_(v, head, inv_scale, format, key, position, out);
+    v = cg_at_(v, head);
+    position += (uint32_t)head;
+    out += head;
+    n -= head;
+    i = format == CG_SMALL_E4M3_   ? cg_fp8_stochastic32_(v, n, inv_scale, CG_SMALL_E4M3_, key, position, out)
+        : format == CG_SMALL_E5M2_ ? cg_fp8_stochastic32_(v, n, inv_scale, CG_SMALL_E5M2_, key, position, out)
+                                   : cg_fp8_stochastic32_(v, n, inv_scale, CG_SMALL_E2M1_, key, position, out);
+    cg_fp8_stochastic_scalar_(cg_at_(v, i), n - i, inv_scale, format, key, position + (uint32_t)i, out + i);
+}
+#endif
+
+/* nf4_stochastic: t = v*inv_scale, rounded, lies above value[i] and up to value[i + 1] of 16 ascending values; the
+   symbol is i, or i + 1 with probability (t - value[i])/(value[i + 1] - value[i]). Below value[0] it is 0, above
+   value[15] 15; a NaN gives 0. */
+static void cg_nf4_stochastic_scalar_(
+    const float *value, float inv_scale, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+    float l[16]; /* a copy: symbols cannot alias it */
+    memcpy(l, value, sizeof l);
+    for (size_t i = 0; i < n; i++) {
+        const float t = cg_times_(cg_load_(v, i), inv_scale),
+                    u = cg_times_(
+                        (float)(int32_t)(cg_noise_bits_(key, position + (uint32_t)i) >> 8), 5.9604644775390625e-8f);
+        unsigned at = t > l[8] ? 8u : 0u; /* how many of l[1..14] t is above */
+        at += t > l[at + 4] ? 4u : 0u;
+        at += t > l[at + 2] ? 2u : 0u;
+        at += at < 14 && t > l[at + 1] ? 1u : 0u;
+        symbols[i] = (uint8_t)(at + (cg_times_(u, cg_minus_(l[at + 1], l[at])) < cg_minus_(t, l[at])));
+    }
+}
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_nf4_stochastic_simd_(
+    const float *value, float inv_scale, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+    const size_t head = cg_noise_head_(1, position, n);
+    const cg_vf_ inv = cg_vf_set_(inv_scale);
+    cg_vf_ low, high, low_width, high_width;
+    cg_search_tree_ tree;
+    float limit[15], width[16];
+    size_t i = 0;
+    for (size_t j = 0; j < 15; j++) {
+        limit[j] = j < 14 ? cg_load_(value, j + 1) : cg_as_float_(CG_INF_BITS_);
+        width[j] = cg_minus_(cg_load_(value, j + 1), cg_load_(value, j));
+    }
+    width[15] = 0.0f;
+    tree = cg_search_tree_make_(limit, 4);
+    low = cg_vf_load_(value, 0);
+    high = cg_vf_load_(value, 8);
+    low_width = cg_vf_load_(width, 0);
+    high_width = cg_vf_load_(width, 8);
+    cg_nf4_stochastic_scalar_(value, inv_scale, key, position, v, head, symbols);
+    v = cg_at_(v, head);
+    position += (uint32_t)head;
+    symbols += head;
+    n -= head;
+    for (; i + 32 <= n; i += 32) {
+        cg_vu_ x[4], noise[4];
+        cg_prefetch32_(v, i, CG_AHEAD_);
+        cg_vu_noise_(key, position + (uint32_t)i, noise);
+        CG_UNROLL_
+        for (size_t j = 0; j < 4; j++) {
+            const cg_vf_ t = cg_vf_mul_(cg_vf_load_(v, i + 8 * j), inv);
+            const cg_vu_ at = cg_vu_sub_(cg_vu_set_(0), cg_search_(t, &tree, 4));
+            const cg_vf_ part = cg_vf_mul_(cg_vf_uniform_(noise[j]), cg_vf_lookup16_(low_width, high_width, at));
+            x[j] = cg_vu_sub_(at, cg_vf_gt_(cg_vf_sub_(t, cg_vf_lookup16_(low, high, at)), part));
+        }
+        cg_vb_put_(symbols + i, cg_vb_narrow_(x[0], x[1], x[2], x[3]));
+    }
+    cg_nf4_stochastic_scalar_(value, inv_scale, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
+}
+#endif
+
 /* src/core/kernels/dynamic8.h */
 /* dynamic8: kernels of the 8-bit dynamic tree format, and of Strom's fixed threshold
 
@@ -7315,14 +7565,14 @@ enum {
     CG_OWNS_SCALES_ = 1 << 19,       /* quantizer: cg_extra.scale cannot take the place of its scales */
     CG_CODES_EXPONENTS_ = 1 << 20,   /* quantizer: stores floats whose exponents huffman can code */
     CG_WANTS_ROTATION_ = 1 << 21,    /* quantizer: stands only behind a rotation, whose blocks are its buckets */
-    CG_ROUNDS_AT_RANDOM_ = 1 << 26,  /* quantizer: draws noise, unless it has a flag nearest that is set */
+    CG_ROUNDS_AT_RANDOM_ = 1 << 26,  /* quantizer: may draw noise; a flag nearest or stochastic says whether it does */
     CG_AUX_IS_VARIANCE_ = 1 << 30,   /* selection: aux has variances of x; otherwise the gradient, where x is a sum */
     CG_SCALES_ARE_ENDS_ = 1 << 27,   /* quantizer: its two scales are the ends of a range */
     CG_INDEX_LENGTH_VARIES_ = 1 << 28, /* code of indices: not their number alone says how long the section is */
     CG_IS_PRIVATE_ =
         1 << 29,            /* of an operator: its sample or rotation differs by rank (CG_FLAG_PRIVATE), so that packets
                                  of ranks add up decoded, and not in their domain */
-    CG_IS_BIASED_ = 1 << 22 /* the mean of what is decoded differs from x, whatever the flags */
+    CG_IS_BIASED_ = 1 << 22 /* the mean of what is decoded differs from x, but with an unbiasing flag */
 };
 /* What a stage does to the values v that it sees, whatever they are; see core/error.h. */
 typedef struct cg_error_ {
@@ -7341,6 +7591,7 @@ typedef struct cg_stage_row_ {
     const char *warning;       /* what a report says of the stage without error feedback, if it is biased; or NULL */
     const char *flag_names[2]; /* of the flags 1 and 2; "": there is no such flag */
     uint8_t biasing_flags;     /* those with which the mean of what is decoded differs from x */
+    uint8_t unbiasing_flags;   /* those with which it is x, although the stage has CG_IS_BIASED_ */
     uint32_t traits;
     /* ranges of the three parameters; where an upper end is 0, the stage has no such parameter */
     uint16_t arg_lo, arg_hi;
@@ -7400,6 +7651,12 @@ CG_INLINE_ int cg_stage_is_empty_(const cg_stage *s) {
     return !(id_to_size | cg_as_bits_(s->value));
 }
 static int cg_value_code_fits_(const cg_op *op); /* in quantize/rows.h */
+/* Does the mean of what is decoded differ from what this stage sees? */
+static int cg_stage_is_biased_(unsigned slot, const cg_stage *s) {
+    const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
+    if (s->flags & row->unbiasing_flags) return 0;
+    return (row->traits & CG_IS_BIASED_) != 0 || (s->flags & row->biasing_flags) != 0;
+}
 
 /* One stage by itself. CG_E_VERSION: a stage, code or flag that this build does not know. CG_E_ARG: a known stage
    with parameters out of range. */
@@ -7751,6 +8008,7 @@ static cg_op cg_op_flagged_(cg_op op, unsigned slot, const char *name) {
     return cg_op_invalid_();
 }
 CG_API_ cg_op cg_nearest(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "nearest"); }
+CG_API_ cg_op cg_stochastic(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "stochastic"); }
 CG_API_ cg_op cg_clipped(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "clip"); }
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket) {
     op.quantize.size = bucket;
@@ -8859,15 +9117,18 @@ static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *s
     scales[0] = stat->count ? cg_canonical_zero_(cg_saturate64_((stat->sums[0] + stat->sums[1]) / (double)stat->count))
                             : 0.0f;
 }
-/* The exponent is that of the largest value of the element format. */
-#define CG_SET_SCALES_MX_(name, max_exponent)                                            \
-  static void name(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) { \
-    (void)stage;                                                                         \
-    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, max_exponent));       \
+/* The exponent is that of the largest value of the element format, so that values may be cut off by up to a quarter.
+   At random that would be a bias: then the exponent is one more where the largest value would be. */
+#define CG_SET_SCALES_MX_(name, max_exponent, max_value)                                                              \
+  static void name(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {                              \
+    const unsigned byte = cg_e8m0_encode_(stat->absmax_bits, max_exponent);                                           \
+    scales[0] = cg_e8m0_decode_(byte);                                                                                \
+    if (stage->flags & CG_FLAG_STOCHASTIC && (double)cg_as_float_(stat->absmax_bits) > max_value * (double)scales[0]) \
+      scales[0] = cg_e8m0_decode_(byte + 1);                                                                          \
   }
-CG_SET_SCALES_MX_(cg_set_scales_mx_e2m1_, 2)
-CG_SET_SCALES_MX_(cg_set_scales_mx_e4m3_, 8)
-CG_SET_SCALES_MX_(cg_set_scales_mx_e5m2_, 15)
+CG_SET_SCALES_MX_(cg_set_scales_mx_e2m1_, 2, 6.0)
+CG_SET_SCALES_MX_(cg_set_scales_mx_e4m3_, 8, 448.0)
+CG_SET_SCALES_MX_(cg_set_scales_mx_e5m2_, 15, 57344.0)
 #undef CG_SET_SCALES_MX_
 static int cg_legal_magnitude_(const float *scales) { return cg_as_bits_(scales[0]) < CG_INF_BITS_; }
 static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }
@@ -8955,32 +9216,33 @@ static void cg_decode_fp8_(
     kernels->fp8_decode(in, n, scale / full_scale, full_scale > CG_E4M3_MAX_, out, stream && !tiny);
     for (size_t i = 0; tiny && i < n; i++) cg_store_(out, i, cg_times_(cg_load_(out, i), CG_POW2_MINUS_100_));
 }
-#define CG_FP8_(format, max)                                                \
-  CG_ENCODE_FN_(cg_encode_##format##_) {                                    \
-    CG_UNUSED_(stage);                                                      \
-    CG_UNUSED_(key);                                                        \
-    CG_UNUSED_(position);                                                   \
-    CG_UNUSED_(lanes);                                                      \
-    kernels->fp8_encode(v, n, scales[0], max > CG_E4M3_MAX_, out);          \
-    return 0;                                                               \
-  }                                                                         \
-  CG_DECODE_FN_(cg_decode_##format##_) {                                    \
-    CG_UNUSED_(stage);                                                      \
-    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);            \
-  }                                                                         \
-  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                 \
-    CG_UNUSED_(stage);                                                      \
-    kernels->fp8_decode(in, n, scales[0], max > CG_E4M3_MAX_, out, stream); \
+#define CG_FP8_(format, max)                                                                                   \
+  CG_ENCODE_FN_(cg_encode_##format##_) {                                                                       \
+    const int is_e5m2 = max > CG_E4M3_MAX_;                                                                    \
+    CG_UNUSED_(lanes);                                                                                         \
+    if (stage->flags & CG_FLAG_STOCHASTIC)                                                                     \
+      kernels->fp8_stochastic(v, n, scales[0], is_e5m2 ? CG_SMALL_E5M2_ : CG_SMALL_E4M3_, key, position, out); \
+    else kernels->fp8_encode(v, n, scales[0], is_e5m2, out);                                                   \
+    return 0;                                                                                                  \
+  }                                                                                                            \
+  CG_DECODE_FN_(cg_decode_##format##_) {                                                                       \
+    CG_UNUSED_(stage);                                                                                         \
+    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);                                               \
+  }                                                                                                            \
+  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                                                    \
+    CG_UNUSED_(stage);                                                                                         \
+    kernels->fp8_decode(in, n, scales[0], max > CG_E4M3_MAX_, out, stream);                                    \
   }
 CG_FP8_(e4m3, CG_E4M3_MAX_)
 CG_FP8_(e5m2, CG_E5M2_MAX_)
 #undef CG_FP8_
 CG_ENCODE_FN_(cg_encode_mx4_) {
     cg_bucketizer_ thresholds;
-    CG_UNUSED_(stage);
-    CG_UNUSED_(key);
-    CG_UNUSED_(position);
     CG_UNUSED_(lanes);
+    if (stage->flags & CG_FLAG_STOCHASTIC) {
+        kernels->fp8_stochastic(v, n, scales[0], CG_SMALL_E2M1_, key, position, out);
+        return 0;
+    }
     thresholds.inv_scale = scales[0];
     thresholds.limit_count = 7;
     thresholds.sign_bit = 8;
@@ -9006,11 +9268,9 @@ static const float cg_nf4_limits_[15] = { -0.848096371f, -0.610632896f, -0.45999
     -0.137911737f, -0.0455250181f, 0.0397901498f, 0.120255247f, 0.203521252f, 0.292013764f, 0.389312536f, 0.501663446f,
     0.64278692f, 0.861478448f };
 CG_ENCODE_FN_(cg_encode_nf4_) {
-    CG_UNUSED_(stage);
-    CG_UNUSED_(key);
-    CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->nf4_search(cg_nf4_limits_, scales[0], v, n, out);
+    if (stage->flags & CG_FLAG_STOCHASTIC) kernels->nf4_stochastic(cg_nf4_values_, scales[0], key, position, v, n, out);
+    else kernels->nf4_search(cg_nf4_limits_, scales[0], v, n, out);
     return 0;
 }
 CG_DECODE_FN_(cg_decode_nf4_) {
@@ -9230,11 +9490,23 @@ CG_DECODE_FN_(cg_decode_lloyd_) {
     return kernels->kernel;                                                                                 \
   }
 CG_ENCODE_PLAIN_(cg_encode_f32_, copy(v, n, out))
-CG_ENCODE_PLAIN_(cg_encode_f16_, f16_encode(v, n, out))
-CG_ENCODE_PLAIN_(cg_encode_bf16_, bf16_encode(v, n, out))
 CG_ENCODE_PLAIN_(cg_encode_sign_, sign_encode(v, n, out, NULL))
 CG_ENCODE_PLAIN_(cg_encode_efsign_, sign_encode(v, n, out, lanes))
 #undef CG_ENCODE_PLAIN_
+static uint32_t cg_encode_f16_(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
+    uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {
+    (void)scales;
+    (void)lanes;
+    return stage->flags & CG_FLAG_STOCHASTIC ? kernels->half_stochastic(v, n, key, position, 0, out)
+                                             : kernels->f16_encode(v, n, out);
+}
+static uint32_t cg_encode_bf16_(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
+    uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {
+    (void)scales;
+    (void)lanes;
+    return stage->flags & CG_FLAG_STOCHASTIC ? kernels->half_stochastic(v, n, key, position, 1, out)
+                                             : kernels->bf16_encode(v, n, out);
+}
 
 #define CG_DECODE_PLAIN_(name, statement)                                                                     \
   static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, \
@@ -10953,15 +11225,23 @@ static void cg_error_mean_(const cg_op *op, uint64_t n, cg_error_ *e) {
     (void)op;
     e->bound = 1.0 - 1.0 / (double)n;
 }
+/* Floats with a mantissa of which the last bit is `unit` times the first. To nearest: half a unit. At random, between 1
+   and 1 + unit the variance is (v - 1)*(1 + unit - v). */
+static void cg_error_half_(double unit, cg_error_ *e) {
+    e->bound = unit * unit / 4.0;
+    e->step = unit;
+    if (!e->is_biased) e->bound /= 1.0 + unit;
+    if (!e->is_biased) e->inflation = 1.0 + e->bound;
+}
 static void cg_error_f16_(const cg_op *op, uint64_t n, cg_error_ *e) {
     (void)op;
     (void)n;
-    e->bound = 2.384185791015625e-7; /* 2^-22: half a unit of 11 bits */
+    cg_error_half_(0.0009765625, e); /* 2^-10 */
 }
 static void cg_error_bf16_(const cg_op *op, uint64_t n, cg_error_ *e) {
     (void)op;
     (void)n;
-    e->bound = 1.52587890625e-5; /* 2^-16 */
+    cg_error_half_(0.0078125, e); /* 2^-7 */
 }
 /* Powers of two: between 1 and 2 the variance is (v - 1)*(2 - v), and the error to nearest at most 1/3 of v. */
 static void cg_error_natural_(const cg_op *op, uint64_t n, cg_error_ *e) {
@@ -10988,22 +11268,48 @@ static void cg_error_dynamic8_(const cg_op *op, uint64_t n, cg_error_ *e) {
     (void)op;
     e->bound = cg_error_to_table_(cg_dynamic8_values_, 128, 1, n);
 }
+/* At random to neighbours among magnitudes, of which T has a variance of c T^2 at most, as have all values but those
+   between a and b, as shares of T: at worst all others are there. w is the bound if no v makes
+   c + (n-1)*(v - a)*(b - v) > w + w*(n-1)*v^2. */
+static double cg_error_between_(double c, double a, double b, uint64_t n) {
+    const double others = (double)n - 1.0, p = 1.0 - c + others * a * b;
+    return (cg_sqrt_(p * p + 4.0 * c + others * ((b - a) * (b - a))) - p) / 2.0;
+}
 static void cg_error_nf4_(const cg_op *op, uint64_t n, cg_error_ *e) {
     (void)op;
+    if (!e->is_biased) {
+        for (int i = 0; i < 15; i++)
+            e->bound = cg_max_f64_(
+                e->bound, cg_error_between_(0.0, (double)cg_nf4_values_[i], (double)cg_nf4_values_[i + 1], n));
+        e->inflation = 1.0 + e->bound;
+        e->step = 0.3038071990013123; /* from -1 to the next */
+        return;
+    }
     e->bound = cg_max_f64_(cg_error_to_table_(cg_nf4_values_, 16, 1, n), cg_error_to_table_(cg_nf4_values_, 16, -1, n));
 }
 /* Small floats: half a unit in the last place of normal numbers, or, for MX, what lies above the largest number, which
-   is an eighth or a quarter of it; and half a step of denormals, as a share of the least T. */
-#define CG_ERROR_FLOAT_(format, relative, step)                                 \
+   is an eighth or a quarter of it; and half a step of denormals, as a share of the least T. At random: as halves, and
+   at worst others are below the smallest denormal; `top` is the largest unit, as a share of T. */
+static void cg_error_small_(const cg_op *op, uint64_t n, double relative, double half_step, double unit, double lowest,
+    double top, cg_error_ *e) {
+    (void)op;
+    if (e->is_biased) {
+        e->bound = cg_error_to_nearest_(relative, half_step, n);
+        return;
+    }
+    e->bound = cg_error_between_(unit * unit / (4.0 * (1.0 + unit)), 0.0, lowest, n);
+    e->step = top;
+    e->inflation = 1.0 + e->bound;
+}
+#define CG_ERROR_FLOAT_(format, relative, half_step, unit, lowest, top)         \
   static void cg_error_##format##_(const cg_op *op, uint64_t n, cg_error_ *e) { \
-    (void)op;                                                                   \
-    e->bound = cg_error_to_nearest_(relative, step, n);                         \
+    cg_error_small_(op, n, relative, half_step, unit, lowest, top, e);          \
   }
-CG_ERROR_FLOAT_(e4m3, 1.0 / 256.0, 1.0 / (1024.0 * 448.0))
-CG_ERROR_FLOAT_(e5m2, 1.0 / 64.0, 1.0 / (131072.0 * 57344.0))
-CG_ERROR_FLOAT_(mxe4m3, 1.0 / 64.0, 1.0 / (1024.0 * 256.0))
-CG_ERROR_FLOAT_(mxe5m2, 1.0 / 64.0, 1.0 / (131072.0 * 32768.0))
-CG_ERROR_FLOAT_(mxfp4, 1.0 / 16.0, 1.0 / 16.0)
+CG_ERROR_FLOAT_(e4m3, 1.0 / 256.0, 1.0 / (1024.0 * 448.0), 0.125, 1.0 / (512.0 * 448.0), 32.0 / 448.0)
+CG_ERROR_FLOAT_(e5m2, 1.0 / 64.0, 1.0 / (131072.0 * 57344.0), 0.25, 1.0 / (65536.0 * 57344.0), 8192.0 / 57344.0)
+CG_ERROR_FLOAT_(mxe4m3, 1.0 / 64.0, 1.0 / (1024.0 * 256.0), 0.125, 1.0 / (512.0 * 224.0), 0.125)
+CG_ERROR_FLOAT_(mxe5m2, 1.0 / 64.0, 1.0 / (131072.0 * 32768.0), 0.25, 1.0 / (65536.0 * 28672.0), 0.25)
+CG_ERROR_FLOAT_(mxfp4, 1.0 / 16.0, 1.0 / 16.0, 0.5, 1.0 / 6.0, 0.5)
 #undef CG_ERROR_FLOAT_
 /* D/(1 - D), where D is the distortion of Lloyd-Max levels for the normal distribution, which rotated values have to
    within 2 %. After fewer than three rounds distribution and bias depend on the data: two equal spikes have an error of
@@ -11022,10 +11328,6 @@ static void cg_error_lloyd_(const cg_op *op, uint64_t n, cg_error_ *e) {
 
 /* ---- operators ---- */
 
-static int cg_stage_is_biased_(unsigned slot, const cg_stage *s) {
-    const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
-    return (row->traits & CG_IS_BIASED_) != 0 || (s->flags & row->biasing_flags) != 0;
-}
 /* The error of op's stage in that slot; plan is op's, with n > 0. */
 static void cg_stage_error_(const cg_op *op, const cg_plan_ *plan, unsigned slot, cg_error_ *e) {
     const cg_stage *s = cg_op_stage_const_(op, slot);
@@ -11324,9 +11626,10 @@ static cg_status cg_select_given_(const cg_selector_ *p);
 
 /* The parts of a row that all tables have, in the order of cg_stage_row_. */
 #define CG_STALLS_(name) "ok; " name " is biased: without compgrad_ef.h training stalls"
-#define CG_NO_FLAGS_ { "", "" }, 0
-#define CG_FLAG_(first) { first, "" }, 1
-#define CG_FLAGS_(first, second, biasing) { first, second }, biasing
+#define CG_NO_FLAGS_ { "", "" }, 0, 0
+#define CG_FLAG_(first) { first, "" }, 1, 0
+#define CG_FLAGS_(first, second, biasing) { first, second }, biasing, 0
+#define CG_STOCHASTIC_ { "stochastic", "" }, 0, CG_FLAG_STOCHASTIC
 #define CG_NO_ARG_ 0, 0
 #define CG_ARG_(lo, hi) lo, hi
 #define CG_NO_SIZE_ 0, 0, 0
@@ -11458,10 +11761,11 @@ static const cg_selection_ cg_selections_[] = {
 static const cg_quantizer_ cg_quantizers_[] = {
     CG_PLAIN_(0, "", "", NULL, CG_IS_F32_ | CG_CODES_EXPONENTS_, CG_NO_SCALES_, CG_PACKED_(32), f32,
         CG_STORED_(f32, CG_INF_BITS_), none),
-    CG_PLAIN_(CG_QUANTIZE_F16, "f16", "", NULL, CG_IS_BIASED_, CG_NO_SCALES_, CG_PACKED_(16), f16,
-        CG_STORED_(16, 0x7c00), f16),
-    CG_PLAIN_(CG_QUANTIZE_BF16, "bf16", "", NULL, CG_IS_BIASED_ | CG_CODES_EXPONENTS_, CG_NO_SCALES_, CG_PACKED_(16),
-        bf16, CG_STORED_(16, 0x7f80), bf16),
+    CG_ROW_(CG_QUANTIZE_F16, "f16", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+        CG_NO_SIZE_, CG_NO_VALUE_, CG_NO_SCALES_, CG_PACKED_(16), f16, f16, CG_STORED_(16, 0x7c00), f16),
+    CG_ROW_(CG_QUANTIZE_BF16, "bf16", "", NULL, CG_STOCHASTIC_,
+        CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_ | CG_CODES_EXPONENTS_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
+        CG_NO_SCALES_, CG_PACKED_(16), bf16, bf16, CG_STORED_(16, 0x7f80), bf16),
     CG_PLAIN_(CG_QUANTIZE_SIGN, "sign", "", CG_STALLS_("sign"), CG_IS_BIASED_ | CG_IS_SIGN_, CG_NO_SCALES_,
         CG_PACKED_(1), sign, CG_TOTAL_, unknown),
     CG_PLAIN_(CG_QUANTIZE_EFSIGN, "efsign", "", CG_STALLS_("efsign"), CG_IS_BIASED_, CG_MEAN_AFTERWARDS_, CG_PACKED_(1),
@@ -11499,20 +11803,21 @@ static const cg_quantizer_ cg_quantizers_[] = {
     CG_ROW_(CG_QUANTIZE_DYNAMIC8, "dynamic8", "bucket=256", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_(0),
         CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, 1.0f), dynamic, dynamic, CG_TOTAL_,
         dynamic8),
-    CG_ROW_(CG_QUANTIZE_E4M3, "e4m3", "bucket=512", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_OR_(512),
-        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, CG_E4M3_MAX_), e4m3, e4m3, CG_TOTAL_,
-        e4m3),
-    CG_ROW_(CG_QUANTIZE_E5M2, "e5m2", "bucket=512", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_OR_(512),
-        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, CG_E5M2_MAX_), e5m2, e5m2, CG_TOTAL_,
-        e5m2),
-    CG_ROW_(CG_QUANTIZE_MXFP4, "mxfp4", "", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
-        CG_E8M0_(e2m1), CG_TABLE_(4, 32, 1.0f), mx4, mx4, CG_TOTAL_, mxfp4),
-    CG_ROW_(CG_QUANTIZE_MXE4M3, "mxe4m3", "", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
-        CG_E8M0_(e4m3), CG_TABLE_(8, 32, 1.0f), e4m3, mx_e4m3, CG_TOTAL_, mxe4m3),
-    CG_ROW_(CG_QUANTIZE_MXE5M2, "mxe5m2", "", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
-        CG_E8M0_(e5m2), CG_TABLE_(8, 32, 1.0f), e5m2, mx_e5m2, CG_TOTAL_, mxe5m2),
-    CG_ROW_(CG_QUANTIZE_NF4, "nf4", "bucket=64", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_OR_(64),
-        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(4, 0, 1.0f), nf4, nf4, CG_TOTAL_, nf4),
+    CG_ROW_(CG_QUANTIZE_E4M3, "e4m3", "bucket=512", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_,
+        CG_NO_ARG_, CG_SIZE_OR_(512), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude),
+        CG_TABLE_(8, 0, CG_E4M3_MAX_), e4m3, e4m3, CG_TOTAL_, e4m3),
+    CG_ROW_(CG_QUANTIZE_E5M2, "e5m2", "bucket=512", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_,
+        CG_NO_ARG_, CG_SIZE_OR_(512), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude),
+        CG_TABLE_(8, 0, CG_E5M2_MAX_), e5m2, e5m2, CG_TOTAL_, e5m2),
+    CG_ROW_(CG_QUANTIZE_MXFP4, "mxfp4", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+        CG_NO_SIZE_, CG_NO_VALUE_, CG_E8M0_(e2m1), CG_TABLE_(4, 32, 1.0f), mx4, mx4, CG_TOTAL_, mxfp4),
+    CG_ROW_(CG_QUANTIZE_MXE4M3, "mxe4m3", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+        CG_NO_SIZE_, CG_NO_VALUE_, CG_E8M0_(e4m3), CG_TABLE_(8, 32, 1.0f), e4m3, mx_e4m3, CG_TOTAL_, mxe4m3),
+    CG_ROW_(CG_QUANTIZE_MXE5M2, "mxe5m2", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+        CG_NO_SIZE_, CG_NO_VALUE_, CG_E8M0_(e5m2), CG_TABLE_(8, 32, 1.0f), e5m2, mx_e5m2, CG_TOTAL_, mxe5m2),
+    CG_ROW_(CG_QUANTIZE_NF4, "nf4", "bucket=64", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+        CG_SIZE_OR_(64), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(4, 0, 1.0f), nf4, nf4,
+        CG_TOTAL_, nf4),
     { { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, "lloyd", "bits=2", NULL, CG_NO_FLAGS_,
           CG_WANTS_ROTATION_ | CG_OWNS_SCALES_, CG_NO_ARG_, CG_NO_SIZE_, CG_VALUE_(1.0f, 4.0f), cg_error_lloyd_ },
         CG_SCALES_(1, norm, l2norm, magnitude), CG_OUTPUT_PACKED_, 0, CG_ROTATE_BLOCK_, 0.0f, NULL, cg_bits_x32_lloyd_,
@@ -13764,18 +14069,15 @@ static const char *cg_biased_why_(const cg_op *op) {
     for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++) {
         const cg_stage *s = cg_op_stage_const_(op, slot);
         const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
-        if (row->warning && (row->traits & CG_IS_BIASED_ || s->flags & row->biasing_flags)) return row->warning;
+        if (row->warning && cg_stage_is_biased_(slot, s)) return row->warning;
     }
     return NULL;
 }
 /* Is D(C(x)) x in expectation? Levels of a normal distribution are nearly so, after two rounds of rotation. */
 static int cg_is_unbiased_(const cg_op *op) {
-    const uint32_t traits = cg_op_traits_(op);
-    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++) {
-        const cg_stage *s = cg_op_stage_const_(op, slot);
-        if (s->flags & cg_stage_row_of_(slot, s)->biasing_flags) return 0;
-    }
-    return !(traits & CG_IS_BIASED_) && (!(traits & CG_WANTS_ROTATION_) || op->transform.arg >= 2);
+    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
+        if (cg_stage_is_biased_(slot, cg_op_stage_const_(op, slot))) return 0;
+    return !cg_has_(op, CG_WANTS_ROTATION_) || op->transform.arg >= 2;
 }
 /* Checks op as one that a caller wants to use, and fills *r in. extra may be NULL. On an error *r is undefined. */
 CG_OFFERED_ cg_status cg_resolve_(const cg_op *op, const cg_extra *extra, size_t n, cg_resolved_ *r) {

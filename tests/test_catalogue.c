@@ -471,6 +471,68 @@ static double wangnivar_variance(const cg_op *op, const stats *b) /* the closed 
     return coins(b, 1.0 / lambda);
 }
 
+/* The values of a small float around m >= 0: so many mantissa bits, the least normal exponent, the largest value. */
+static double small_float_variance(double m, int mantissa, int least, double most) {
+    int e;
+    double unit, lo;
+    frexp(m, &e);
+    unit = ldexp(1.0, (e - 1 > least ? e - 1 : least) - mantissa);
+    lo = floor(m / unit) * unit;
+    return m >= most ? sq(m - most) : between(m, lo, lo + unit);
+}
+/* OCP's formats with the scale that a law below gives them: the largest value of a bucket becomes the format's, or the
+   least power of two is taken with which it can be held. */
+static double small_variance(const cg_op *op, const stats *b) {
+    double scale = 1.0, var = 0, most = 0;
+    int mantissa = 0, least = 0;
+    size_t i;
+    switch (op->quantize.id) {
+    case CG_QUANTIZE_F16: mantissa = 10, least = -14, most = 65504.0; break;
+    case CG_QUANTIZE_BF16: mantissa = 7, least = -126, most = 0x1.fep127; break;
+    case CG_QUANTIZE_E4M3:
+    case CG_QUANTIZE_MXE4M3: mantissa = 3, least = -6, most = 448.0; break;
+    case CG_QUANTIZE_E5M2:
+    case CG_QUANTIZE_MXE5M2: mantissa = 2, least = -14, most = 57344.0; break;
+    default: mantissa = 1, least = 0, most = 6.0; break;
+    }
+    if (op->quantize.id == CG_QUANTIZE_E4M3 || op->quantize.id == CG_QUANTIZE_E5M2) scale = b->top / most;
+    else if (op->quantize.id >= CG_QUANTIZE_MXFP4 && b->top > 0)
+        for (scale = 0x1p-127; b->top > most * scale;) scale *= 2.0;
+    for (i = 0; scale > 0 && i < b->n; i++)
+        var += small_float_variance(fabs(at(b, i)) / scale, mantissa, least, most) * sq(scale);
+    return var;
+}
+/* Relative to the value (v - 1)*(1 + unit - v)/v^2 at most; a quarter of a step squared below the normal values. */
+static double small_float_bound(const cg_op *op, const stats *b) {
+    const int id = op->quantize.id;
+    const double unit = id == CG_QUANTIZE_MXFP4 ? 0.5
+        : id == CG_QUANTIZE_MXE4M3              ? 0.125
+                                                : 0.25,
+                 step = id == CG_QUANTIZE_MXFP4 ? 0.5 / 3.0
+        : id == CG_QUANTIZE_MXE4M3              ? 0x1p-9 / 224.0
+                                                : 0x1p-16 / 28672.0;
+    return b->s * unit * unit / (4.0 * (1.0 + unit)) + (double)b->n * sq(b->top * step / 2.0);
+}
+static double nf4_variance(const cg_op *op, const stats *b) {
+    static const double NF4[] = { -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453,
+        -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725,
+        0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0 };
+    double var = 0;
+    size_t i;
+    int t;
+    (void)op;
+    for (i = 0; b->top > 0 && i < b->n; i++) {
+        const double v = at(b, i) / b->top;
+        for (t = 0; t < 14 && v >= NF4[t + 1]; t++) {}
+        var += between(v, NF4[t], NF4[t + 1]) * sq(b->top);
+    }
+    return var;
+}
+static double nf4_spread(const cg_op *op, const stats *b) { /* a quarter of the widest gap squared */
+    (void)op;
+    return (double)b->n * sq(b->top * (1.0 - 0.69619) / 2.0);
+}
+
 static void add(const char *text, cg_op op, bias mean, when error, size_t bucket, law *bound, law *exact, unsigned rate,
     unsigned scales, int keys, int needs) {
     row *r = &ROWS[row_count++];
@@ -560,6 +622,19 @@ static void fill_table(void) {
     add("mxe4m3", cg_mxe4m3(), B, DRAW, 32, mxe4m3_error, NULL, BITS(8), 1, SURE, 0);
     add("mxe5m2", cg_mxe5m2(), B, DRAW, 32, mxe5m2_error, NULL, BITS(8), 1, SURE, 0);
     add("nf4", cg_nf4(), B, DRAW, 64, nf4_error, nf4_nearest, BITS(4), 4, SURE, 0);
+    add("f16:stochastic", cg_stochastic(cg_f16()), U, MEAN, 0, half_error, small_variance, BITS(16), 0, PRIVATE, 0);
+    add("bf16:stochastic", cg_stochastic(cg_bf16()), U, MEAN, 0, brain_error, small_variance, BITS(16), 0, PRIVATE, 0);
+    add("e4m3:64:stochastic", cg_stochastic(cg_e4m3(64)), U, MEAN, 64, e4m3_error, small_variance, BITS(8), 4, PRIVATE,
+        0);
+    add("e5m2:stochastic", cg_stochastic(cg_e5m2(512)), U, MEAN, 512, e5m2_error, small_variance, BITS(8), 4, PRIVATE,
+        0);
+    add("mxfp4:stochastic", cg_stochastic(cg_mxfp4()), U, MEAN, 32, small_float_bound, small_variance, BITS(4), 1,
+        PRIVATE, 0);
+    add("mxe4m3:stochastic", cg_stochastic(cg_mxe4m3()), U, MEAN, 32, small_float_bound, small_variance, BITS(8), 1,
+        PRIVATE, 0);
+    add("mxe5m2:stochastic", cg_stochastic(cg_mxe5m2()), U, MEAN, 32, small_float_bound, small_variance, BITS(8), 1,
+        PRIVATE, 0);
+    add("nf4:stochastic", cg_stochastic(cg_nf4()), U, MEAN, 64, nf4_spread, nf4_variance, BITS(4), 4, PRIVATE, 0);
     add("topk:0.1", cg_topk(0.1f), B, DRAW, 0, of_the_largest, NULL, BITS(32), 0, SURE, 0);
     add("threshold:0.05", cg_threshold(0.05f), B, DRAW, 0, threshold_error, threshold_error, BITS(32), 0, SURE, 0);
     add("dgc:0.05", cg_dgc(0.05f), B, DRAW, 0, of_the_largest, NULL, BITS(32), 0, MAYBE, 0);

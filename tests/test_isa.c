@@ -509,6 +509,20 @@ KERNEL(fp8_decode) {
     k->stream_fence();
     return out + 4 * t->n;
 }
+KERNEL(half_stochastic) {
+    uint32_t top = k->half_stochastic(V, key_of(t), t->r[3] & 0xffff, (int)(t->r[0] & 1), out);
+    return keep(out + 2 * t->n, &top, 4);
+}
+KERNEL(fp8_stochastic) {
+    k->fp8_stochastic(V, t->scale, (int)(CG_SMALL_E4M3_ + t->r[0] % 3), key_of(t), t->r[3] & 0xffff, out);
+    return out + t->n;
+}
+KERNEL(nf4_stochastic) {
+    float value[16];
+    limits_of(t, value, 16, 0);
+    k->nf4_stochastic(value, t->r[1] % 3 ? 1.0f : t->scale, key_of(t), t->r[3] & 0xffff, V, out);
+    return out + t->n;
+}
 KERNEL(natural_encode) {
     uint32_t top = k->natural_encode(V, key_of(t), t->r[3] & 0xffff, (int)(t->r[0] & 1), out);
     return keep(out + t->n + (t->n + 7) / 8, &top, 4);

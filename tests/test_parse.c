@@ -142,6 +142,8 @@ static const pair WRONG[] = {
     { "topk:0.01:nearest", "at 10: topk has no flag 'nearest'; 'topk:0.01' is complete" },
     { "absmax:4:512:near", "at 13: absmax has no flag 'near'; did you mean 'nearest'?" },
     { "absmax:4:512:clip", "at 13: absmax has no flag 'clip'; it has nearest" },
+    { "bf16:nearest", "at 5: bf16 has no flag 'nearest'; it has stochastic" },
+    { "nf4:64:stoch", "at 7: nf4 has no flag 'stoch'; did you mean 'stochastic'?" },
     { "levels:4:biggest", "at 9: levels has no flag 'biggest'; it has nearest and max" },
     { "absmax:4:512:nearest:nearest", "at 21: this flag stands twice: once is enough" },
     { "topk:0.01 x",

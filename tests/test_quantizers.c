@@ -136,7 +136,9 @@ static int grid_nearest(const grid *g, double t) {
 static int is_mx(const cg_stage *q) {
     return q->id == CG_QUANTIZE_MXFP4 || q->id == CG_QUANTIZE_MXE4M3 || q->id == CG_QUANTIZE_MXE5M2;
 }
+static int is_small(const cg_stage *q) { return is_mx(q) || q->id == CG_QUANTIZE_E4M3 || q->id == CG_QUANTIZE_E5M2; }
 static int is_stochastic(const cg_stage *q) {
+    if (is_small(q) || q->id == CG_QUANTIZE_NF4) return q->flags & CG_FLAG_STOCHASTIC;
     return !(q->flags & CG_FLAG_NEAREST) &&
         (q->id == CG_QUANTIZE_LEVELS || q->id == CG_QUANTIZE_TERNGRAD || q->id == CG_QUANTIZE_MINMAX ||
             q->id == CG_QUANTIZE_NATURAL || q->id == CG_QUANTIZE_DITHER);
@@ -270,6 +272,10 @@ static void scales_want(const cg_stage *q, const float *x, size_t n, span *want)
         if (top > 0) frexp(top, &e);
         else e = -1000;
         e = e - 1 - (q->id == CG_QUANTIZE_MXFP4 ? 2 : q->id == CG_QUANTIZE_MXE4M3 ? 8 : 15);
+        if (is_stochastic(q)) { /* the least power of two with which nothing is cut off */
+            const double most = q->id == CG_QUANTIZE_MXFP4 ? 6.0 : q->id == CG_QUANTIZE_MXE4M3 ? 448.0 : 57344.0;
+            for (e = -127; top > ldexp(most, e);) e++;
+        }
         want[0].lo = want[0].hi = ldexp(1.0, e < -127 ? -127 : e);
         break;
     default: break;
@@ -401,7 +407,8 @@ static const char *const OPS[] = { "levels:1", "levels:4:512", "levels:7:100:max
     "dither:4:64:nearest", "dither:8:nearest:max", "dynamic8", "dynamic8:256", "dynamic8:7", "dynamic8:70000", "e4m3",
     "e5m2", "e4m3:32", "e4m3:1", "e5m2:70000", "mxfp4", "mxe4m3", "mxe5m2", "nf4", "nf4:7", "nf4:70000",
     "minmax:1:64:norm", "minmax:4:512:norm", "minmax:8:3000:norm", "minmax:2:70000:nearest:norm", "terngrad:clip",
-    "terngrad:nearest:clip" };
+    "terngrad:nearest:clip", "e4m3:stochastic", "e5m2:32:stochastic", "e4m3:70000:stochastic", "mxfp4:stochastic",
+    "mxe4m3:stochastic", "mxe5m2:stochastic", "nf4:stochastic", "nf4:7:stochastic", "nf4:70000:stochastic" };
 enum { OP_COUNT = sizeof OPS / sizeof *OPS };
 static const size_t SMALL[] = { 0, 1, 7, 8, 9, 31, 32, 33 }, MIDDLE[] = { 1023, 1024, 1025, 2047, 2048, 2049 };
 static const size_t LARGE[] = { 65535, 65536, 65537, 140001 }; /* the last: two buckets of 70000 and a third */
@@ -873,6 +880,53 @@ TEST seen_to_be_biased(const char *text, int kind) /* the control: these tests c
     vector(kind, x);
     o = measure(&op, x);
     ASSERTm(SAY(o), o.z > 10 && o.wrong > N / 4);
+    PASS();
+}
+
+/* f16 and bf16 at random, between their neighbours by the definition: normal values, denormals down to a hundredth of
+   the least, values of the format themselves, and the end of the range, where what cannot be held becomes the end. */
+TEST halves_keep_the_mean(const char *text, int mantissa, int least, double most) {
+    enum { MANY = 400, DRAWS = 3000 };
+    static float x[MANY], y[MANY];
+    static int ups[MANY];
+    cg_op op = parsed(text);
+    uint64_t state = 5;
+    int i, t;
+    for (i = 0; i < MANY; i++) {
+        const double u = 1.0 + ref_uniform(&state), sign = i & 1 ? -1.0 : 1.0;
+        const int e = i < 100 ? (int)(ref_rand(&state) % 20) - 10
+            : i < 200         ? least - (int)(ref_rand(&state) % (unsigned)(mantissa + 7))
+            : i < 300         ? least + (int)(ref_rand(&state) % 20)
+                              : 0;
+        x[i] = (float)(sign * ldexp(u, e));
+        if (i >= 200 && i < 300) x[i] = (float)(sign * ldexp(floor(u * exp2(mantissa)) / exp2(mantissa), e));
+        if (i >= 300) x[i] = (float)(sign * fmin(most * (1.0 + (i - 350) * exp2(-mantissa - 4)), (double)FLT_MAX));
+        ups[i] = 0;
+    }
+    x[398] = 0.0f, x[399] = -0.0f;
+    for (t = 0; t < DRAWS; t++) {
+        cg_tag tag = TAG;
+        tag.step = (uint64_t)t;
+        round_trip(&op, &tag, x, MANY, y);
+        for (i = 0; i < MANY; i++) {
+            const double m = fabs((double)x[i]), d = fabs((double)y[i]);
+            int e;
+            double unit, lo;
+            frexp(m, &e);
+            unit = ldexp(1.0, (e - 1 > least ? e - 1 : least) - mantissa);
+            lo = fmin(floor(m / unit) * unit, most);
+            snprintf(note, sizeof note, "%s: %.9g became %.9g", text, (double)x[i], (double)y[i]);
+            ASSERTm(note, d == lo || (d == lo + unit && lo < m && lo < most));
+            ASSERTm(note, signbit(x[i]) == signbit(y[i]));
+            ups[i] += d > lo;
+            if (t == DRAWS - 1 && m < most) {
+                const double p = (m - lo) / unit;
+                snprintf(note, sizeof note, "%s: %.9g went up %d times of %d, expected %.6g", text, (double)x[i],
+                    ups[i], DRAWS, DRAWS * p);
+                ASSERTm(note, fabs(ups[i] - DRAWS * p) <= stray(DRAWS, p));
+            }
+        }
+    }
     PASS();
 }
 
@@ -1577,7 +1631,8 @@ SUITE(tables) {
 SUITE(estimates) {
     static const char *const ops[] = { "levels:1", "levels:4", "levels:16:32", "levels:3:32:max", "levels:127:max",
         "minmax:2:32:norm", "minmax:5:160:norm", "terngrad", "natural", "dither:2", "dither:4", "dither:3:32:max",
-        "dither:8" };
+        "dither:8", "e4m3:stochastic", "e5m2:32:stochastic", "mxfp4:stochastic", "mxe4m3:stochastic",
+        "mxe5m2:stochastic", "nf4:stochastic", "nf4:160:stochastic" };
     static const size_t dims[] = { 1, 10, 100, 3000 };
     static const int levels[] = { 1, 3, 16, 127 };
     size_t i, j;
@@ -1589,6 +1644,11 @@ SUITE(estimates) {
     RUN_TESTp(seen_to_be_biased, "natural:nearest", 0);
     RUN_TESTp(seen_to_be_biased, "dither:4:nearest", 1);
     RUN_TESTp(seen_to_be_biased, "terngrad:nearest", 0);
+    RUN_TESTp(seen_to_be_biased, "mxfp4", 0);
+    RUN_TESTp(seen_to_be_biased, "nf4", 1);
+    for (i = 0; i < 2; i++)
+        RUN_TESTp(halves_keep_the_mean, i ? "bf16:stochastic" : "f16:stochastic", i ? 7 : 10, i ? -126 : -14,
+            i ? 0x1.fep127 : 65504.0);
     for (i = 0; i < 4; i++)
         for (j = 0; j < 4; j++)
             for (kind = 0; kind <= REF_CONSTANT; kind++) RUN_TESTp(qsgd_variance, levels[j], dims[i], kind);

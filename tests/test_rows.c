@@ -86,6 +86,14 @@ static int was_unbiased(const cg_op *op) {
     case CG_QUANTIZE_NATURAL: return !(q->flags & CG_FLAG_NEAREST);
     case CG_QUANTIZE_TERNGRAD: return !q->flags;
     case CG_QUANTIZE_LLOYD: return op->transform.arg >= 2;
+    case CG_QUANTIZE_F16: /* since 0.1 */
+    case CG_QUANTIZE_BF16:
+    case CG_QUANTIZE_E4M3:
+    case CG_QUANTIZE_E5M2:
+    case CG_QUANTIZE_MXFP4:
+    case CG_QUANTIZE_MXE4M3:
+    case CG_QUANTIZE_MXE5M2:
+    case CG_QUANTIZE_NF4: return q->flags & CG_FLAG_STOCHASTIC;
     default: return 0;
     }
 }

@@ -186,6 +186,7 @@ enum { /* flags of a stage; what a bit means depends on the stage */
     CG_FLAG_UNSCALED = 1 /* samples: without the factor that makes them unbiased */,
     CG_FLAG_PRIVATE = 2 /* randk, rotate: every rank draws its own, so that errors of ranks are independent */,
     CG_FLAG_NEAREST = 1 /* quantizers: round to nearest instead of at random */,
+    CG_FLAG_STOCHASTIC = 1 /* f16, bf16, e4m3, e5m2, MX, NF4: round at random instead of to nearest */,
     CG_FLAG_MAX = 2 /* levels, dither: relative to the largest magnitude instead of the L2 norm */,
     CG_FLAG_CLIP = 2 /* terngrad: clip at 2.5 standard deviations */,
     CG_FLAG_NORM = 2 /* minmax: a range of sqrt(2) times the L2 norm */
@@ -319,6 +320,8 @@ CG_API_ cg_op cg_demo(float ratio);              /* cg_demo_dct */
 /* Functions that change an operator. */
 /* rounding to nearest: absmax, minmax, terngrad, levels, natural, dither */
 CG_API_ cg_op cg_nearest(cg_op op);
+/* rounding at random, so that the mean is kept: f16, bf16, e4m3, e5m2, mxfp4, mxe4m3, mxe5m2, nf4 */
+CG_API_ cg_op cg_stochastic(cg_op op);
 /* levels (and qsgd), dither: relative to the largest magnitude of each bucket instead of the L2 norm */
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket);
 CG_API_ cg_op cg_clipped(cg_op op);  /* terngrad: values are clipped at 2.5 standard deviations */

@@ -213,15 +213,23 @@ static void cg_error_mean_(const cg_op *op, uint64_t n, cg_error_ *e) {
     (void)op;
     e->bound = 1.0 - 1.0 / (double)n;
 }
+/* Floats with a mantissa of which the last bit is `unit` times the first. To nearest: half a unit. At random, between 1
+   and 1 + unit the variance is (v - 1)*(1 + unit - v). */
+static void cg_error_half_(double unit, cg_error_ *e) {
+    e->bound = unit * unit / 4.0;
+    e->step = unit;
+    if (!e->is_biased) e->bound /= 1.0 + unit;
+    if (!e->is_biased) e->inflation = 1.0 + e->bound;
+}
 static void cg_error_f16_(const cg_op *op, uint64_t n, cg_error_ *e) {
     (void)op;
     (void)n;
-    e->bound = 2.384185791015625e-7; /* 2^-22: half a unit of 11 bits */
+    cg_error_half_(0.0009765625, e); /* 2^-10 */
 }
 static void cg_error_bf16_(const cg_op *op, uint64_t n, cg_error_ *e) {
     (void)op;
     (void)n;
-    e->bound = 1.52587890625e-5; /* 2^-16 */
+    cg_error_half_(0.0078125, e); /* 2^-7 */
 }
 /* Powers of two: between 1 and 2 the variance is (v - 1)*(2 - v), and the error to nearest at most 1/3 of v. */
 static void cg_error_natural_(const cg_op *op, uint64_t n, cg_error_ *e) {
@@ -248,22 +256,48 @@ static void cg_error_dynamic8_(const cg_op *op, uint64_t n, cg_error_ *e) {
     (void)op;
     e->bound = cg_error_to_table_(cg_dynamic8_values_, 128, 1, n);
 }
+/* At random to neighbours among magnitudes, of which T has a variance of c T^2 at most, as have all values but those
+   between a and b, as shares of T: at worst all others are there. w is the bound if no v makes
+   c + (n-1)*(v - a)*(b - v) > w + w*(n-1)*v^2. */
+static double cg_error_between_(double c, double a, double b, uint64_t n) {
+    const double others = (double)n - 1.0, p = 1.0 - c + others * a * b;
+    return (cg_sqrt_(p * p + 4.0 * c + others * ((b - a) * (b - a))) - p) / 2.0;
+}
 static void cg_error_nf4_(const cg_op *op, uint64_t n, cg_error_ *e) {
     (void)op;
+    if (!e->is_biased) {
+        for (int i = 0; i < 15; i++)
+            e->bound = cg_max_f64_(
+                e->bound, cg_error_between_(0.0, (double)cg_nf4_values_[i], (double)cg_nf4_values_[i + 1], n));
+        e->inflation = 1.0 + e->bound;
+        e->step = 0.3038071990013123; /* from -1 to the next */
+        return;
+    }
     e->bound = cg_max_f64_(cg_error_to_table_(cg_nf4_values_, 16, 1, n), cg_error_to_table_(cg_nf4_values_, 16, -1, n));
 }
 /* Small floats: half a unit in the last place of normal numbers, or, for MX, what lies above the largest number, which
-   is an eighth or a quarter of it; and half a step of denormals, as a share of the least T. */
-#define CG_ERROR_FLOAT_(format, relative, step)                                 \
+   is an eighth or a quarter of it; and half a step of denormals, as a share of the least T. At random: as halves, and
+   at worst others are below the smallest denormal; `top` is the largest unit, as a share of T. */
+static void cg_error_small_(const cg_op *op, uint64_t n, double relative, double half_step, double unit, double lowest,
+    double top, cg_error_ *e) {
+    (void)op;
+    if (e->is_biased) {
+        e->bound = cg_error_to_nearest_(relative, half_step, n);
+        return;
+    }
+    e->bound = cg_error_between_(unit * unit / (4.0 * (1.0 + unit)), 0.0, lowest, n);
+    e->step = top;
+    e->inflation = 1.0 + e->bound;
+}
+#define CG_ERROR_FLOAT_(format, relative, half_step, unit, lowest, top)         \
   static void cg_error_##format##_(const cg_op *op, uint64_t n, cg_error_ *e) { \
-    (void)op;                                                                   \
-    e->bound = cg_error_to_nearest_(relative, step, n);                         \
+    cg_error_small_(op, n, relative, half_step, unit, lowest, top, e);          \
   }
-CG_ERROR_FLOAT_(e4m3, 1.0 / 256.0, 1.0 / (1024.0 * 448.0))
-CG_ERROR_FLOAT_(e5m2, 1.0 / 64.0, 1.0 / (131072.0 * 57344.0))
-CG_ERROR_FLOAT_(mxe4m3, 1.0 / 64.0, 1.0 / (1024.0 * 256.0))
-CG_ERROR_FLOAT_(mxe5m2, 1.0 / 64.0, 1.0 / (131072.0 * 32768.0))
-CG_ERROR_FLOAT_(mxfp4, 1.0 / 16.0, 1.0 / 16.0)
+CG_ERROR_FLOAT_(e4m3, 1.0 / 256.0, 1.0 / (1024.0 * 448.0), 0.125, 1.0 / (512.0 * 448.0), 32.0 / 448.0)
+CG_ERROR_FLOAT_(e5m2, 1.0 / 64.0, 1.0 / (131072.0 * 57344.0), 0.25, 1.0 / (65536.0 * 57344.0), 8192.0 / 57344.0)
+CG_ERROR_FLOAT_(mxe4m3, 1.0 / 64.0, 1.0 / (1024.0 * 256.0), 0.125, 1.0 / (512.0 * 224.0), 0.125)
+CG_ERROR_FLOAT_(mxe5m2, 1.0 / 64.0, 1.0 / (131072.0 * 32768.0), 0.25, 1.0 / (65536.0 * 28672.0), 0.25)
+CG_ERROR_FLOAT_(mxfp4, 1.0 / 16.0, 1.0 / 16.0, 0.5, 1.0 / 6.0, 0.5)
 #undef CG_ERROR_FLOAT_
 /* D/(1 - D), where D is the distortion of Lloyd-Max levels for the normal distribution, which rotated values have to
    within 2 %. After fewer than three rounds distribution and bias depend on the data: two equal spikes have an error of
@@ -282,10 +316,6 @@ static void cg_error_lloyd_(const cg_op *op, uint64_t n, cg_error_ *e) {
 
 /* ---- operators ---- */
 
-static int cg_stage_is_biased_(unsigned slot, const cg_stage *s) {
-    const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
-    return (row->traits & CG_IS_BIASED_) != 0 || (s->flags & row->biasing_flags) != 0;
-}
 /* The error of op's stage in that slot; plan is op's, with n > 0. */
 static void cg_stage_error_(const cg_op *op, const cg_plan_ *plan, unsigned slot, cg_error_ *e) {
     const cg_stage *s = cg_op_stage_const_(op, slot);

@@ -91,6 +91,8 @@
      a|b                             cg_then(a, b)
      a|golomb (or another code)      cg_coded(a, CG_CODE_GOLOMB)
      absmax:4:512:nearest            cg_nearest(cg_absmax(4, 512)): to nearest (biased); by default rounding is random
+     bf16:stochastic                 cg_stochastic(cg_bf16()): at random (unbiased), where rounding is to nearest by
+                                     default: f16, bf16, e4m3, e5m2, mxfp4, mxe4m3, mxe5m2, nf4
      levels:7:512:max                cg_maxnorm(cg_levels(7, 0), 512); likewise dither
      minmax:4:512:norm               cg_minmax(4, 512) with quantize.flags = CG_FLAG_NORM: the range is sqrt(2) |x|
      terngrad:clip                   cg_clipped(cg_terngrad())
@@ -113,6 +115,9 @@
      omega     of an unbiased operator: the expectation of |D(x) - x|^2 is at most omega |x|^2
      delta     of a biased operator: |D(x) - x|^2 is at most (1 - delta) |x|^2
      *         for a vector of normally distributed values; without the star, for any vector
+   The mean of f16:stochastic and bf16:stochastic is x wherever the format reaches: magnitudes above 65504, or above
+   the largest bf16, 3.39e38, become that one. Formats with scales reach every value of their bucket; MX takes the next
+   power of two for its scale where the one of the standard would cut the largest value off.
    and the names in it: bits = bits per value, bucket = number of values that share a scale, L = 2^(bits-1) - 1, s =
    levels on either side of zero, r = fraction of values kept, p = fraction sampled, k = number of values kept, n =
    elements of x, mult = multiplier of the largest magnitude, tau = threshold, sigma = standard deviation.
@@ -166,6 +171,11 @@
                                                                                     scales, as other tools read them
      nf4[:bucket]            4 + 32/bucket     biased    > .99*                     16 normal quantiles, 64 to a bucket
                                                                                     if left out (QLoRA)
+     f16:stochastic          16                unbiased  2^-22                      floats rounded at random to one of
+     bf16:stochastic         16                unbiased  2^-16                      their neighbours: small parts of a
+     e4m3:512:stochastic     8 + 32/bucket     unbiased  .0035                      gradient are kept on average, so no
+     mxfp4:stochastic        4.25              unbiased  .22; .027*                 error feedback is needed. Also e5m2,
+     nf4:stochastic          4 + 32/bucket     unbiased  .12; .017*                 mxe4m3, mxe5m2
      lloyd:bits              bits + 32/1024    nearly    as eden                    Lloyd-Max levels; only after rotate,
                                                                                     without a selection
      mean                    0                 biased    mean^2/mean square         one value for all; only after side,

@@ -141,6 +141,7 @@ static cg_op cg_op_flagged_(cg_op op, unsigned slot, const char *name) {
     return cg_op_invalid_();
 }
 CG_API_ cg_op cg_nearest(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "nearest"); }
+CG_API_ cg_op cg_stochastic(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "stochastic"); }
 CG_API_ cg_op cg_clipped(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "clip"); }
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket) {
     op.quantize.size = bucket;

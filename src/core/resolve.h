@@ -26,18 +26,15 @@ static const char *cg_biased_why_(const cg_op *op) {
     for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++) {
         const cg_stage *s = cg_op_stage_const_(op, slot);
         const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
-        if (row->warning && (row->traits & CG_IS_BIASED_ || s->flags & row->biasing_flags)) return row->warning;
+        if (row->warning && cg_stage_is_biased_(slot, s)) return row->warning;
     }
     return NULL;
 }
 /* Is D(C(x)) x in expectation? Levels of a normal distribution are nearly so, after two rounds of rotation. */
 static int cg_is_unbiased_(const cg_op *op) {
-    const uint32_t traits = cg_op_traits_(op);
-    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++) {
-        const cg_stage *s = cg_op_stage_const_(op, slot);
-        if (s->flags & cg_stage_row_of_(slot, s)->biasing_flags) return 0;
-    }
-    return !(traits & CG_IS_BIASED_) && (!(traits & CG_WANTS_ROTATION_) || op->transform.arg >= 2);
+    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
+        if (cg_stage_is_biased_(slot, cg_op_stage_const_(op, slot))) return 0;
+    return !cg_has_(op, CG_WANTS_ROTATION_) || op->transform.arg >= 2;
 }
 /* Checks op as one that a caller wants to use, and fills *r in. extra may be NULL. On an error *r is undefined. */
 CG_OFFERED_ cg_status cg_resolve_(const cg_op *op, const cg_extra *extra, size_t n, cg_resolved_ *r) {

@@ -10,9 +10,10 @@ static cg_status cg_select_given_(const cg_selector_ *p);
 
 /* The parts of a row that all tables have, in the order of cg_stage_row_. */
 #define CG_STALLS_(name) "ok; " name " is biased: without compgrad_ef.h training stalls"
-#define CG_NO_FLAGS_ { "", "" }, 0
-#define CG_FLAG_(first) { first, "" }, 1
-#define CG_FLAGS_(first, second, biasing) { first, second }, biasing
+#define CG_NO_FLAGS_ { "", "" }, 0, 0
+#define CG_FLAG_(first) { first, "" }, 1, 0
+#define CG_FLAGS_(first, second, biasing) { first, second }, biasing, 0
+#define CG_STOCHASTIC_ { "stochastic", "" }, 0, CG_FLAG_STOCHASTIC
 #define CG_NO_ARG_ 0, 0
 #define CG_ARG_(lo, hi) lo, hi
 #define CG_NO_SIZE_ 0, 0, 0
@@ -144,10 +145,11 @@ static const cg_selection_ cg_selections_[] = {
 static const cg_quantizer_ cg_quantizers_[] = {
     CG_PLAIN_(0, "", "", NULL, CG_IS_F32_ | CG_CODES_EXPONENTS_, CG_NO_SCALES_, CG_PACKED_(32), f32,
         CG_STORED_(f32, CG_INF_BITS_), none),
-    CG_PLAIN_(CG_QUANTIZE_F16, "f16", "", NULL, CG_IS_BIASED_, CG_NO_SCALES_, CG_PACKED_(16), f16,
-        CG_STORED_(16, 0x7c00), f16),
-    CG_PLAIN_(CG_QUANTIZE_BF16, "bf16", "", NULL, CG_IS_BIASED_ | CG_CODES_EXPONENTS_, CG_NO_SCALES_, CG_PACKED_(16),
-        bf16, CG_STORED_(16, 0x7f80), bf16),
+    CG_ROW_(CG_QUANTIZE_F16, "f16", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+        CG_NO_SIZE_, CG_NO_VALUE_, CG_NO_SCALES_, CG_PACKED_(16), f16, f16, CG_STORED_(16, 0x7c00), f16),
+    CG_ROW_(CG_QUANTIZE_BF16, "bf16", "", NULL, CG_STOCHASTIC_,
+        CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_ | CG_CODES_EXPONENTS_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
+        CG_NO_SCALES_, CG_PACKED_(16), bf16, bf16, CG_STORED_(16, 0x7f80), bf16),
     CG_PLAIN_(CG_QUANTIZE_SIGN, "sign", "", CG_STALLS_("sign"), CG_IS_BIASED_ | CG_IS_SIGN_, CG_NO_SCALES_,
         CG_PACKED_(1), sign, CG_TOTAL_, unknown),
     CG_PLAIN_(CG_QUANTIZE_EFSIGN, "efsign", "", CG_STALLS_("efsign"), CG_IS_BIASED_, CG_MEAN_AFTERWARDS_, CG_PACKED_(1),
@@ -185,20 +187,21 @@ static const cg_quantizer_ cg_quantizers_[] = {
     CG_ROW_(CG_QUANTIZE_DYNAMIC8, "dynamic8", "bucket=256", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_(0),
         CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, 1.0f), dynamic, dynamic, CG_TOTAL_,
         dynamic8),
-    CG_ROW_(CG_QUANTIZE_E4M3, "e4m3", "bucket=512", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_OR_(512),
-        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, CG_E4M3_MAX_), e4m3, e4m3, CG_TOTAL_,
-        e4m3),
-    CG_ROW_(CG_QUANTIZE_E5M2, "e5m2", "bucket=512", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_OR_(512),
-        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, CG_E5M2_MAX_), e5m2, e5m2, CG_TOTAL_,
-        e5m2),
-    CG_ROW_(CG_QUANTIZE_MXFP4, "mxfp4", "", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
-        CG_E8M0_(e2m1), CG_TABLE_(4, 32, 1.0f), mx4, mx4, CG_TOTAL_, mxfp4),
-    CG_ROW_(CG_QUANTIZE_MXE4M3, "mxe4m3", "", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
-        CG_E8M0_(e4m3), CG_TABLE_(8, 32, 1.0f), e4m3, mx_e4m3, CG_TOTAL_, mxe4m3),
-    CG_ROW_(CG_QUANTIZE_MXE5M2, "mxe5m2", "", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
-        CG_E8M0_(e5m2), CG_TABLE_(8, 32, 1.0f), e5m2, mx_e5m2, CG_TOTAL_, mxe5m2),
-    CG_ROW_(CG_QUANTIZE_NF4, "nf4", "bucket=64", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_OR_(64),
-        CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(4, 0, 1.0f), nf4, nf4, CG_TOTAL_, nf4),
+    CG_ROW_(CG_QUANTIZE_E4M3, "e4m3", "bucket=512", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_,
+        CG_NO_ARG_, CG_SIZE_OR_(512), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude),
+        CG_TABLE_(8, 0, CG_E4M3_MAX_), e4m3, e4m3, CG_TOTAL_, e4m3),
+    CG_ROW_(CG_QUANTIZE_E5M2, "e5m2", "bucket=512", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_,
+        CG_NO_ARG_, CG_SIZE_OR_(512), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude),
+        CG_TABLE_(8, 0, CG_E5M2_MAX_), e5m2, e5m2, CG_TOTAL_, e5m2),
+    CG_ROW_(CG_QUANTIZE_MXFP4, "mxfp4", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+        CG_NO_SIZE_, CG_NO_VALUE_, CG_E8M0_(e2m1), CG_TABLE_(4, 32, 1.0f), mx4, mx4, CG_TOTAL_, mxfp4),
+    CG_ROW_(CG_QUANTIZE_MXE4M3, "mxe4m3", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+        CG_NO_SIZE_, CG_NO_VALUE_, CG_E8M0_(e4m3), CG_TABLE_(8, 32, 1.0f), e4m3, mx_e4m3, CG_TOTAL_, mxe4m3),
+    CG_ROW_(CG_QUANTIZE_MXE5M2, "mxe5m2", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+        CG_NO_SIZE_, CG_NO_VALUE_, CG_E8M0_(e5m2), CG_TABLE_(8, 32, 1.0f), e5m2, mx_e5m2, CG_TOTAL_, mxe5m2),
+    CG_ROW_(CG_QUANTIZE_NF4, "nf4", "bucket=64", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+        CG_SIZE_OR_(64), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(4, 0, 1.0f), nf4, nf4,
+        CG_TOTAL_, nf4),
     { { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, "lloyd", "bits=2", NULL, CG_NO_FLAGS_,
           CG_WANTS_ROTATION_ | CG_OWNS_SCALES_, CG_NO_ARG_, CG_NO_SIZE_, CG_VALUE_(1.0f, 4.0f), cg_error_lloyd_ },
         CG_SCALES_(1, norm, l2norm, magnitude), CG_OUTPUT_PACKED_, 0, CG_ROTATE_BLOCK_, 0.0f, NULL, cg_bits_x32_lloyd_,

@@ -50,14 +50,14 @@ enum {
     CG_OWNS_SCALES_ = 1 << 19,       /* quantizer: cg_extra.scale cannot take the place of its scales */
     CG_CODES_EXPONENTS_ = 1 << 20,   /* quantizer: stores floats whose exponents huffman can code */
     CG_WANTS_ROTATION_ = 1 << 21,    /* quantizer: stands only behind a rotation, whose blocks are its buckets */
-    CG_ROUNDS_AT_RANDOM_ = 1 << 26,  /* quantizer: draws noise, unless it has a flag nearest that is set */
+    CG_ROUNDS_AT_RANDOM_ = 1 << 26,  /* quantizer: may draw noise; a flag nearest or stochastic says whether it does */
     CG_AUX_IS_VARIANCE_ = 1 << 30,   /* selection: aux has variances of x; otherwise the gradient, where x is a sum */
     CG_SCALES_ARE_ENDS_ = 1 << 27,   /* quantizer: its two scales are the ends of a range */
     CG_INDEX_LENGTH_VARIES_ = 1 << 28, /* code of indices: not their number alone says how long the section is */
     CG_IS_PRIVATE_ =
         1 << 29,            /* of an operator: its sample or rotation differs by rank (CG_FLAG_PRIVATE), so that packets
                                  of ranks add up decoded, and not in their domain */
-    CG_IS_BIASED_ = 1 << 22 /* the mean of what is decoded differs from x, whatever the flags */
+    CG_IS_BIASED_ = 1 << 22 /* the mean of what is decoded differs from x, but with an unbiasing flag */
 };
 /* What a stage does to the values v that it sees, whatever they are; see core/error.h. */
 typedef struct cg_error_ {
@@ -76,6 +76,7 @@ typedef struct cg_stage_row_ {
     const char *warning;       /* what a report says of the stage without error feedback, if it is biased; or NULL */
     const char *flag_names[2]; /* of the flags 1 and 2; "": there is no such flag */
     uint8_t biasing_flags;     /* those with which the mean of what is decoded differs from x */
+    uint8_t unbiasing_flags;   /* those with which it is x, although the stage has CG_IS_BIASED_ */
     uint32_t traits;
     /* ranges of the three parameters; where an upper end is 0, the stage has no such parameter */
     uint16_t arg_lo, arg_hi;
@@ -135,6 +136,12 @@ CG_INLINE_ int cg_stage_is_empty_(const cg_stage *s) {
     return !(id_to_size | cg_as_bits_(s->value));
 }
 static int cg_value_code_fits_(const cg_op *op); /* in quantize/rows.h */
+/* Does the mean of what is decoded differ from what this stage sees? */
+static int cg_stage_is_biased_(unsigned slot, const cg_stage *s) {
+    const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
+    if (s->flags & row->unbiasing_flags) return 0;
+    return (row->traits & CG_IS_BIASED_) != 0 || (s->flags & row->biasing_flags) != 0;
+}
 
 /* One stage by itself. CG_E_VERSION: a stage, code or flag that this build does not know. CG_E_ARG: a known stage
    with parameters out of range. */

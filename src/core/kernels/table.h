@@ -167,6 +167,16 @@ typedef struct cg_line_target_ {
       is_e5m2, out))                                                                                                  \
   X(void, fp8_decode, (const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal), (in,     \
       n, scale, is_e5m2, out, non_temporal))                                                                          \
+  /* f16 or bf16 to the wire, 2 bytes each, rounded at random; what is too large becomes the largest. Returns absmax  \
+       bits */                                                                                                        \
+  X(uint32_t, half_stochastic, (const float *v, size_t n, cg_key_ key, uint32_t position, int is_bf16, uint8_t *out), \
+      (v, n, key, position, is_bf16, out))                                                                            \
+  /* v*inv_scale to a format CG_SMALL_E4M3_, _E5M2_ or _E2M1_, a byte each, rounded at random; likewise */            \
+  X(void, fp8_stochastic, (const float *v, size_t n, float inv_scale, int format, cg_key_ key, uint32_t position,     \
+      uint8_t *out), (v, n, inv_scale, format, key, position, out))                                                   \
+  /* symbol: one of the two neighbours of v*inv_scale among 16 ascending values, at random; 0 for a NaN */            \
+  X(void, nf4_stochastic, (const float *value, float inv_scale, cg_key_ key, uint32_t position, const float *v, size_t\
+      n, uint8_t *symbols), (value, inv_scale, key, position, v, n, symbols))                                         \
   /* powers of two: n bytes of exponents, then (n + 7)/8 bytes of signs; returns absmax bits */                       \
   X(uint32_t, natural_encode, (const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t      \
       *out), (v, n, key, position, stochastic, out))                                                                  \

@@ -71,32 +71,33 @@ static void cg_decode_fp8_(
     kernels->fp8_decode(in, n, scale / full_scale, full_scale > CG_E4M3_MAX_, out, stream && !tiny);
     for (size_t i = 0; tiny && i < n; i++) cg_store_(out, i, cg_times_(cg_load_(out, i), CG_POW2_MINUS_100_));
 }
-#define CG_FP8_(format, max)                                                \
-  CG_ENCODE_FN_(cg_encode_##format##_) {                                    \
-    CG_UNUSED_(stage);                                                      \
-    CG_UNUSED_(key);                                                        \
-    CG_UNUSED_(position);                                                   \
-    CG_UNUSED_(lanes);                                                      \
-    kernels->fp8_encode(v, n, scales[0], max > CG_E4M3_MAX_, out);          \
-    return 0;                                                               \
-  }                                                                         \
-  CG_DECODE_FN_(cg_decode_##format##_) {                                    \
-    CG_UNUSED_(stage);                                                      \
-    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);            \
-  }                                                                         \
-  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                 \
-    CG_UNUSED_(stage);                                                      \
-    kernels->fp8_decode(in, n, scales[0], max > CG_E4M3_MAX_, out, stream); \
+#define CG_FP8_(format, max)                                                                                   \
+  CG_ENCODE_FN_(cg_encode_##format##_) {                                                                       \
+    const int is_e5m2 = max > CG_E4M3_MAX_;                                                                    \
+    CG_UNUSED_(lanes);                                                                                         \
+    if (stage->flags & CG_FLAG_STOCHASTIC)                                                                     \
+      kernels->fp8_stochastic(v, n, scales[0], is_e5m2 ? CG_SMALL_E5M2_ : CG_SMALL_E4M3_, key, position, out); \
+    else kernels->fp8_encode(v, n, scales[0], is_e5m2, out);                                                   \
+    return 0;                                                                                                  \
+  }                                                                                                            \
+  CG_DECODE_FN_(cg_decode_##format##_) {                                                                       \
+    CG_UNUSED_(stage);                                                                                         \
+    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);                                               \
+  }                                                                                                            \
+  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                                                    \
+    CG_UNUSED_(stage);                                                                                         \
+    kernels->fp8_decode(in, n, scales[0], max > CG_E4M3_MAX_, out, stream);                                    \
   }
 CG_FP8_(e4m3, CG_E4M3_MAX_)
 CG_FP8_(e5m2, CG_E5M2_MAX_)
 #undef CG_FP8_
 CG_ENCODE_FN_(cg_encode_mx4_) {
     cg_bucketizer_ thresholds;
-    CG_UNUSED_(stage);
-    CG_UNUSED_(key);
-    CG_UNUSED_(position);
     CG_UNUSED_(lanes);
+    if (stage->flags & CG_FLAG_STOCHASTIC) {
+        kernels->fp8_stochastic(v, n, scales[0], CG_SMALL_E2M1_, key, position, out);
+        return 0;
+    }
     thresholds.inv_scale = scales[0];
     thresholds.limit_count = 7;
     thresholds.sign_bit = 8;
@@ -122,11 +123,9 @@ static const float cg_nf4_limits_[15] = { -0.848096371f, -0.610632896f, -0.45999
     -0.137911737f, -0.0455250181f, 0.0397901498f, 0.120255247f, 0.203521252f, 0.292013764f, 0.389312536f, 0.501663446f,
     0.64278692f, 0.861478448f };
 CG_ENCODE_FN_(cg_encode_nf4_) {
-    CG_UNUSED_(stage);
-    CG_UNUSED_(key);
-    CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->nf4_search(cg_nf4_limits_, scales[0], v, n, out);
+    if (stage->flags & CG_FLAG_STOCHASTIC) kernels->nf4_stochastic(cg_nf4_values_, scales[0], key, position, v, n, out);
+    else kernels->nf4_search(cg_nf4_limits_, scales[0], v, n, out);
     return 0;
 }
 CG_DECODE_FN_(cg_decode_nf4_) {

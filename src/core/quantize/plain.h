@@ -17,11 +17,23 @@
     return kernels->kernel;                                                                                 \
   }
 CG_ENCODE_PLAIN_(cg_encode_f32_, copy(v, n, out))
-CG_ENCODE_PLAIN_(cg_encode_f16_, f16_encode(v, n, out))
-CG_ENCODE_PLAIN_(cg_encode_bf16_, bf16_encode(v, n, out))
 CG_ENCODE_PLAIN_(cg_encode_sign_, sign_encode(v, n, out, NULL))
 CG_ENCODE_PLAIN_(cg_encode_efsign_, sign_encode(v, n, out, lanes))
 #undef CG_ENCODE_PLAIN_
+static uint32_t cg_encode_f16_(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
+    uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {
+    (void)scales;
+    (void)lanes;
+    return stage->flags & CG_FLAG_STOCHASTIC ? kernels->half_stochastic(v, n, key, position, 0, out)
+                                             : kernels->f16_encode(v, n, out);
+}
+static uint32_t cg_encode_bf16_(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
+    uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {
+    (void)scales;
+    (void)lanes;
+    return stage->flags & CG_FLAG_STOCHASTIC ? kernels->half_stochastic(v, n, key, position, 1, out)
+                                             : kernels->bf16_encode(v, n, out);
+}
 
 #define CG_DECODE_PLAIN_(name, statement)                                                                     \
   static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, \

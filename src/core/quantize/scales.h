@@ -228,15 +228,18 @@ static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *s
     scales[0] = stat->count ? cg_canonical_zero_(cg_saturate64_((stat->sums[0] + stat->sums[1]) / (double)stat->count))
                             : 0.0f;
 }
-/* The exponent is that of the largest value of the element format. */
-#define CG_SET_SCALES_MX_(name, max_exponent)                                            \
-  static void name(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) { \
-    (void)stage;                                                                         \
-    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, max_exponent));       \
+/* The exponent is that of the largest value of the element format, so that values may be cut off by up to a quarter.
+   At random that would be a bias: then the exponent is one more where the largest value would be. */
+#define CG_SET_SCALES_MX_(name, max_exponent, max_value)                                                              \
+  static void name(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {                              \
+    const unsigned byte = cg_e8m0_encode_(stat->absmax_bits, max_exponent);                                           \
+    scales[0] = cg_e8m0_decode_(byte);                                                                                \
+    if (stage->flags & CG_FLAG_STOCHASTIC && (double)cg_as_float_(stat->absmax_bits) > max_value * (double)scales[0]) \
+      scales[0] = cg_e8m0_decode_(byte + 1);                                                                          \
   }
-CG_SET_SCALES_MX_(cg_set_scales_mx_e2m1_, 2)
-CG_SET_SCALES_MX_(cg_set_scales_mx_e4m3_, 8)
-CG_SET_SCALES_MX_(cg_set_scales_mx_e5m2_, 15)
+CG_SET_SCALES_MX_(cg_set_scales_mx_e2m1_, 2, 6.0)
+CG_SET_SCALES_MX_(cg_set_scales_mx_e4m3_, 8, 448.0)
+CG_SET_SCALES_MX_(cg_set_scales_mx_e5m2_, 15, 57344.0)
 #undef CG_SET_SCALES_MX_
 static int cg_legal_magnitude_(const float *scales) { return cg_as_bits_(scales[0]) < CG_INF_BITS_; }
 static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }
