@@ -7131,6 +7131,7 @@ static int cg_rice_reader_at_end_(const cg_rice_reader_ *r) {
             encoder cg_lowrank_encode_ and its steps
    Needs    base, random, kernels
    Touches  the factors and the work space, both the caller's
+   Other headers may use: cg_axpy_, cg_dot_
    M is row-major, rows*cols floats at any address. In f64 a factor is a set of r rows, each a vector, one after the
    other: p[r][rows], q[r][cols]; in a packet p is [rows][r]. r, the rank of the product, is at most min(rows, cols). */
 
@@ -7275,6 +7276,7 @@ static cg_status cg_lowrank_encode_(const cg_kernels_ *kernels, uint64_t key, co
    Offers   cg_atomo_encode_, cg_matrix_work_bytes_
    Needs    base, kernels, lowrank
    Touches  the factors and the work space, both the caller's
+   Other headers may use: cg_tridiagonal_, cg_tridiagonal_ql_
    Singular vectors are eigenvectors of the smaller Gram matrix: reflections make it tridiagonal, implicit QL finds its
    eigenvectors. Whatever their accuracy, the factors sent are unbiased, as the product of an orthonormal set of
    vectors with M restores M. */
@@ -8055,6 +8057,7 @@ CG_API_ cg_op cg_then(cg_op first, cg_op second) {
    Offers   cg_op_print
    Needs    base (words), stages
    Touches  the caller's text
+   Other headers may use: cg_text_, cg_text_str_, cg_text_uint_, cg_text_float_
    Text is written without libc and locale. A stage is name:arg:size:value:flag, stages are joined by '|', and what a
    row of the stage table does not have is left out. */
 

@@ -48,3 +48,6 @@ header compgrad_ef.h ef/manual.h ef/api.h ef/begin.h core/base/fp_begin.h ef/kin
 header compgrad_sketch.h sketch/manual.h sketch/api.h sketch/begin.h core/base/fp_begin.h sketch/hash.h \
     sketch/sketch.h sketch/estimate.h sketch/heavy.h sketch/packets.h sketch/exchange.h \
     sketch/sketched.h sketch/fetched.h core/base/fp_end.h core/base/end.h
+
+header compgrad_sync.h sync/manual.h sync/api.h sync/begin.h core/base/fp_begin.h sync/spectrum.h sync/graph.h \
+    sync/graph_make.h core/base/fp_end.h core/base/end.h

@@ -3,6 +3,7 @@
    Offers   cg_atomo_encode_, cg_matrix_work_bytes_
    Needs    base, kernels, lowrank
    Touches  the factors and the work space, both the caller's
+   Other headers may use: cg_tridiagonal_, cg_tridiagonal_ql_
    Singular vectors are eigenvectors of the smaller Gram matrix: reflections make it tridiagonal, implicit QL finds its
    eigenvectors. Whatever their accuracy, the factors sent are unbiased, as the product of an orthonormal set of
    vectors with M restores M. */

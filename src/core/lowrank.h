@@ -4,6 +4,7 @@
             encoder cg_lowrank_encode_ and its steps
    Needs    base, random, kernels
    Touches  the factors and the work space, both the caller's
+   Other headers may use: cg_axpy_, cg_dot_
    M is row-major, rows*cols floats at any address. In f64 a factor is a set of r rows, each a vector, one after the
    other: p[r][rows], q[r][cols]; in a packet p is [rows][r]. r, the rank of the product, is at most min(rows, cols). */
 

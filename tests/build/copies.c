@@ -10,6 +10,7 @@
 #endif
 #include "compgrad_ef.h"
 #include "compgrad_sketch.h"
+#include "compgrad_sync.h"
 
 #ifdef __cplusplus
 #  define LINKED extern "C"

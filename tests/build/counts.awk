@@ -15,7 +15,7 @@ FNR == 1 { header = FILENAME; sub(/^src\//, "", header); sub(/\/.*/, "", header)
     }
     text = text line
     if (text ~ /^[ \t]*(\[CG_|\{|CG_ROW|X\()/) next
-    while (match(text, /(==|!=|<|>|<=|>=|case) *CG_(SAMPLE|TRANSFORM|SELECT|QUANTIZE|CODE|ROUTE|FOLD|EF)_[A-Z0-9_]*|CG_(SAMPLE|TRANSFORM|SELECT|QUANTIZE|CODE|ROUTE|FOLD|EF)_[A-Z0-9_]* *(==|!=|<|>)/)) {
+    while (match(text, /(==|!=|<|>|<=|>=|case) *CG_(SAMPLE|TRANSFORM|SELECT|QUANTIZE|CODE|ROUTE|FOLD|EF|GRAPH|GOSSIP|LOCAL)_[A-Z0-9_]*|CG_(SAMPLE|TRANSFORM|SELECT|QUANTIZE|CODE|ROUTE|FOLD|EF|GRAPH|GOSSIP|LOCAL)_[A-Z0-9_]* *(==|!=|<|>)/)) {
         found = substr(text, RSTART, RLENGTH)
         text = substr(text, RSTART + RLENGTH)
         if (found ~ /_ *$/ || found ~ /_ *(==|!=|<|>)$/) continue       # private: a trait, a size

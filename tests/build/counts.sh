@@ -1,7 +1,10 @@
 # What tables are for: rooms ask for traits, and name single stages, codes, routes, folds and kinds in few places beside
 # the tables. Sourced by tests/job.sh.
 
-few_comparisons() { find src -name '*.h' ! -name manual.h | sort | xargs awk -v limit=120 -f tests/build/counts.awk; }
+few_comparisons() { # few_comparisons LIMIT HEADER...
+    comparisons=$1; shift
+    find "$@" -name '*.h' ! -name manual.h | sort | xargs awk -v limit=$comparisons -f tests/build/counts.awk
+}
 # exchange, memory and sketch name no stage. ef/omega.h still does.
 none_of_stages() {
     ! find src/exchange src/ef src/sketch -name '*.h' ! -name manual.h ! -name omega.h | sort |
@@ -17,7 +20,11 @@ counter_counts() { # a room with one comparison of each sort, and what does not 
 }
 top=$PWD
 check "comparisons are counted" counter_counts
-check "comparisons with one stage, code, route, fold or kind outside of tables" few_comparisons && grep comparisons "$tmp/log"
+check "comparisons with one stage, code, route, fold or kind outside of tables" \
+    few_comparisons 120 src/core src/exchange src/ef src/sketch && grep comparisons "$tmp/log"
+for header in sync; do
+    check "the same of $header" few_comparisons 15 src/$header && grep comparisons "$tmp/log"
+done
 check "exchange, error feedback and sketch name no stage" none_of_stages
 
 # One step of cg_ef_exchange on two ranks resolves its operator once, and parses each packet's header once.

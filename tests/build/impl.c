@@ -2,3 +2,4 @@
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"
 #include "compgrad_sketch.h"
+#include "compgrad_sync.h"

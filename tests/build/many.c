@@ -1,21 +1,25 @@
 /* The headers many times in one file: implementation after a plain include, twice, and plain again. The last
    headers have to bring the implementation of those before them. */
 #include "compgrad_sketch.h"
+#include "compgrad_sync.h"
 #include "compgrad_ef.h"
 #include "compgrad_exchange.h"
 #include "compgrad.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_sketch.h"
+#include "compgrad_sync.h"
 #include "compgrad_ef.h"
 #include "compgrad_exchange.h"
 #include "compgrad.h"
 #include "compgrad_ef.h"
 #include "compgrad_sketch.h"
+#include "compgrad_sync.h"
 #undef COMPGRAD_IMPLEMENTATION
 #include "compgrad.h"
 #include "compgrad_exchange.h"
 #include "compgrad_ef.h"
 #include "compgrad_sketch.h"
+#include "compgrad_sync.h"
 
 int main(void) {
     float x[3] = { 1, -2, 3 }, y[3] = { 0, 0, 0 };
@@ -48,6 +52,13 @@ int main(void) {
             if (cg_sketch_init(&sketch, &d, mem, sizeof mem) != CG_OK || cg_sketch_add(&sketch, x, 3, 1) != CG_OK)
                 return 6;
             if (cg_sketch_estimate(&sketch, 1) > -2) return 7; /* three of one line do not collide */
+        }
+        {
+            cg_graph_desc d = CG_ZERO;
+            cg_graph graph;
+            d.nodes = 4;
+            if (cg_graph_init(&graph, &d, mem, sizeof mem, NULL, 0) != CG_OK) return 8;
+            if (cg_graph_gap(&graph) < 0.66) return 9;
         }
     }
     return y[0] < 1 || y[1] > -2 || y[2] < 3;

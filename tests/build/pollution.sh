@@ -30,7 +30,7 @@ if $CC -dM -E -x c /dev/null 2>/dev/null | grep -q define; then
 "; do
         [ -n "$part" ] && base=$base$simd
         printf '%s' "$base" | macros >"$tmp/before"
-        printf '%s#include "compgrad_ef.h"\n#include "compgrad_sketch.h"\n' "$base$part" | macros >"$tmp/after"
+        printf '%s#include "compgrad_ef.h"\n#include "compgrad_sketch.h"\n#include "compgrad_sync.h"\n' "$base$part" | macros >"$tmp/after"
         comm -13 "$tmp/before" "$tmp/after" | grep -v -e '^CG_' -e '^COMPGRAD_' >"$tmp/list"
         grep -q '^CG_' "$tmp/after" || echo "not even CG_ macros: preprocessing failed" >"$tmp/list"
         check "macros all begin with CG_ or COMPGRAD_${part:+, implementation}" none "$tmp/list"

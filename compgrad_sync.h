@@ -1,0 +1,904 @@
+/* compgrad_sync.h: made of the files in src/ by "make headers"; change those, not this one. */
+
+/* src/sync/manual.h */
+/* compgrad_sync.h - who talks to whom, and when: local SGD and gossip.   part of compgrad, MIT licence
+
+       #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
+       #include "compgrad_sync.h"                       // includes compgrad_ef.h, compgrad_exchange.h and compgrad.h
+
+   GRAPHS. A graph says which nodes are neighbours, and with which weights W they mix their models. W is symmetric, no
+   weight is negative, and every row adds up to 1. What is computed of it (cg_graph_gap, cg_graph_omega) is computed in
+   cg_graph_init: a graph is constant afterwards, and threads may share it.
+
+     kind          neighbours of node i of N                                 weights
+     RING          i - 1, i + 1                                              1/3
+     COMPLETE      all others                                                1/N
+     STAR          node 0, or all others for node 0                          1/N
+     TORUS         left, right, above, below, in `rows` rows                 1/5
+     HYPERCUBE     numbers that differ in one bit; N is a power of 2         1/(log2 N + 1)
+     EXPONENTIAL   i + 2^k and i - 2^k                                       1/(number of neighbours + 1)
+     ONE_PEER      at step t: hears of i - 2^(t mod ceil(log2 N))            1/2
+     EDGES         those of your list                                        1/(1 + the larger of both degrees)
+
+   The weights above are those of Metropolis and Hastings; where neighbours coincide (a ring of 2) there is one. With
+   desc.weights you give W yourself: its entries that are not 0 are the edges, or must lie on the edges of kind. With
+   desc.directed an edge { a, b } leads from a to b only; such graphs are for CG_GOSSIP_PUSH_SUM, and every node must be
+   reached from every other.
+
+   cg_graph_gap is 1 - rho, where rho is the largest magnitude of an eigenvalue of W beside the 1, to relative 1e-6: by
+   closed forms for named kinds, by a dense solver up to 512 nodes, and by the Lanczos method above, which gives -1 if
+   the error that it estimates is larger than that. Distances from the mean shrink by rho per step in the end. For
+   ONE_PEER it is the mean rate over a period: 1 means that the mean is exact after one period.
+   cg_graph_omega is the largest variance w of an operator, E|C(x) - x|^2 <= w |x|^2, with which DCD is stable in the
+   mean square: 1/spectral radius of G, where G_ij is the sum over t >= 0 of ([(W - I) W^t]_ij)^2. -1: not known (more
+   than 512 nodes of EDGES or with weights, ONE_PEER, directed). One node alone survives any: 1e300.
+   cg_graph_init takes up to a few seconds for 512 nodes of EDGES or with weights, milliseconds for others. */
+
+/* src/sync/api.h */
+/* api: the public declarations of graphs, gossip and local SGD
+
+   Offers   cg_graph and the calls on it
+   Needs    compgrad_ef.h
+   Touches  nothing */
+#include "compgrad_ef.h" /* outside the guard: its implementation has to come before the one below */
+
+#ifndef COMPGRAD_SYNC_H
+#  define COMPGRAD_SYNC_H
+
+/* ---- graphs; the table of kinds is in the manual above ---- */
+
+typedef enum cg_graph_kind {
+    CG_GRAPH_RING = 0,
+    CG_GRAPH_COMPLETE,
+    CG_GRAPH_STAR,
+    CG_GRAPH_TORUS,
+    CG_GRAPH_HYPERCUBE,
+    CG_GRAPH_EXPONENTIAL,
+    CG_GRAPH_ONE_PEER,
+    CG_GRAPH_EDGES
+} cg_graph_kind;
+
+typedef struct cg_graph_desc { /* equal on all nodes */
+    uint32_t kind;             /* cg_graph_kind */
+    int nodes;                 /* 1 to 65536 */
+    int rows;                  /* TORUS: nodes is a multiple of it */
+    const int (*edges)[2];     /* EDGES: pairs of nodes, each once, in any order; may go after cg_graph_init */
+    size_t edge_count;
+    const float *weights; /* W, nodes * nodes values, row by row; NULL: Metropolis and Hastings. May go too */
+    int directed;         /* not 0: edges[k][0] sends to edges[k][1], and hears nothing of it; EDGES without weights */
+} cg_graph_desc;
+
+typedef struct cg_graph { /* you allocate it; constant after cg_graph_init */
+    cg_graph_desc desc;   /* edges and weights are NULL */
+    double gap, omega;
+    size_t most;   /* no node has more neighbours, in either direction */
+    uint64_t mark; /* hash of nodes, edges and weights */
+    const uint64_t
+        *first; /* EDGES and weights: neighbours of i are peer[first[i]..first[i + 1]), ascending; else NULL */
+    const int *peer;
+    const float *weight;        /* of the same edges; NULL: Metropolis and Hastings */
+    const uint64_t *first_back; /* who sends to i, if directed; otherwise as first and peer */
+    const int *peer_back;
+} cg_graph;
+
+/* Bytes that cg_graph_init needs, work space included; 0: cg_graph_init will say why not. */
+CG_API_ size_t cg_graph_memory(const cg_graph_desc *desc);
+/* Makes *graph in mem, which may have any alignment and must stay in place. Checks everything: CG_E_ARG, and
+   why[0..cap) names the row or edge, as in "row 3 of W adds up to 0.9, not to 1". why may be NULL if cap is 0; 160 bytes
+   always suffice. */
+CG_API_ CG_CHECKED_ cg_status cg_graph_init(
+    cg_graph *graph, const cg_graph_desc *desc, void *mem, size_t bytes, char *why, size_t cap);
+CG_API_ double cg_graph_gap(const cg_graph *graph);   /* 1 - rho; -1: not known */
+CG_API_ double cg_graph_omega(const cg_graph *graph); /* the largest omega that DCD survives; -1: not known */
+/* The factor of what j sends in the sum of i at that step; 0: i hears nothing of j. i = j: what i keeps of its own. */
+CG_API_ float cg_graph_weight(const cg_graph *graph, int i, int j, uint64_t step);
+
+#endif /* COMPGRAD_SYNC_H */
+
+/* src/sync/begin.h */
+/* begin: opens the implementation of gossip and local SGD, for the one file that defines COMPGRAD_IMPLEMENTATION
+
+   Offers   nothing
+   Needs    compgrad_ef.h, whose implementation comes first
+   Touches  nothing */
+#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_SYNC_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
+#  define COMPGRAD_SYNC_IMPLEMENTED_
+
+/* src/core/base/fp_begin.h */
+/* fp_begin: strict floating point from here to fp_end, whatever flags the includer compiles with
+
+   Offers   pragmas: no contraction, no reassociation, no fast math
+   Needs    nothing
+   Touches  the compiler's floating-point state, which fp_end gives back; every header has both once
+   All code whose results are part of a packet stands between the two. */
+#if defined(__clang__)
+#  if defined(__x86_64__) || defined(__i386__)
+#    pragma float_control(push)
+#    pragma float_control(precise, on)
+#  endif
+#  pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#  pragma GCC push_options
+#  pragma GCC optimize("no-fast-math", "fp-contract=off")
+#endif
+
+/* src/sync/spectrum.h */
+/* spectrum: eigenvalues of symmetric matrices in f64, in a fixed order of operations; no libm
+
+   Offers   cg_sin_pi_, cg_abs64_, cg_tri_extreme_, cg_tri_last_
+   Needs    base
+   Touches  the matrices and vectors that it is given
+   A tridiagonal matrix has diagonal a[0..n) and off-diagonal b[0..n-1), b[i] between i and i + 1. */
+
+/* sin(pi k / n), 0 <= k <= n: reduced to at most pi/4 in integers, then the Taylor series. */
+static double cg_sin_pi_(uint64_t k, uint64_t n) {
+    const double pi = 3.14159265358979323846;
+    double x, x2, term, sum;
+    int cosine = 0;
+    if (2 * k > n) k = n - k;
+    if (4 * k > n) {
+        cosine = 1; /* sin(pi k / n) = cos(pi (n - 2 k) / 2 n) */
+        x = pi * (double)(n - 2 * k) / (2.0 * (double)n);
+    } else {
+        x = pi * (double)k / (double)n;
+    }
+    x2 = cg_times64_(x, x);
+    term = sum = cosine ? 1.0 : x;
+    for (int i = cosine ? 1 : 2; i < 24; i += 2) {
+        term = cg_times64_(term, -x2) / (double)(i * (i + 1));
+        sum += term;
+    }
+    return sum;
+}
+static double cg_abs64_(double v) { return v < 0.0 ? -v : v; }
+
+/* How many eigenvalues lie below x (Sturm). */
+static size_t cg_tri_below_(const double *a, const double *b, size_t n, double x) {
+    size_t below = 0;
+    double d = 1.0;
+    for (size_t i = 0; i < n; i++) {
+        d = a[i] - x - (i ? cg_times64_(b[i - 1], b[i - 1]) / d : 0.0);
+        if (d == 0.0) d = -1e-300;
+        below += d < 0.0;
+    }
+    return below;
+}
+/* The smallest eigenvalue, or the largest, by bisection. */
+static double cg_tri_extreme_(const double *a, const double *b, size_t n, int largest) {
+    double low = a[0], high = a[0];
+    for (size_t i = 0; i < n; i++) {
+        const double reach = (i ? cg_abs64_(b[i - 1]) : 0.0) + (i + 1 < n ? cg_abs64_(b[i]) : 0.0);
+        if (a[i] - reach < low) low = a[i] - reach;
+        if (a[i] + reach > high) high = a[i] + reach;
+    }
+    for (int round = 0; round < 200 && high > low; round++) {
+        const double middle = low + (high - low) / 2.0;
+        const size_t below = cg_tri_below_(a, b, n, middle);
+        if (middle <= low || middle >= high) break;
+        if (largest ? below >= n : below >= 1) high = middle;
+        else low = middle;
+    }
+    return low + (high - low) / 2.0;
+}
+/* The magnitude of the last component of the unit eigenvector of x, an eigenvalue, by two steps of inverse iteration.
+   work: 5 n doubles. */
+static double cg_tri_last_(const double *a, const double *b, size_t n, double x, double *work) {
+    double *const d = work, *const u = d + n, *const w = u + n, *const y = w + n, *const l = y + n;
+    double sum = 0.0;
+    if (n == 1) return 1.0;
+    for (size_t i = 0; i < n; i++) y[i] = 1.0;
+    for (int round = 0; round < 3; round++) {
+        /* Gauss with row exchanges: rows of U have d, u and w */
+        double di = a[0] - x, ui = b[0], yi = y[0];
+        for (size_t i = 0; i + 1 < n; i++) {
+            const double below = b[i], next = a[i + 1] - x, far = i + 2 < n ? b[i + 1] : 0.0;
+            if (cg_abs64_(di) >= cg_abs64_(below)) {
+                double pivot = di == 0.0 ? 1e-30 : di, m = below / pivot;
+                d[i] = pivot, u[i] = ui, w[i] = 0.0, l[i] = yi;
+                yi = y[i + 1] - cg_times64_(m, yi);
+                di = next - cg_times64_(m, ui), ui = far;
+            } else {
+                double m = di / below;
+                d[i] = below, u[i] = next, w[i] = far, l[i] = y[i + 1];
+                yi = yi - cg_times64_(m, y[i + 1]);
+                di = ui - cg_times64_(m, next), ui = -cg_times64_(m, far);
+            }
+        }
+        d[n - 1] = di == 0.0 ? 1e-30 : di, l[n - 1] = yi;
+        sum = 0.0;
+        for (size_t i = n; i-- > 0;) {
+            double v = l[i];
+            if (i + 1 < n) v -= cg_times64_(u[i], y[i + 1]);
+            if (i + 2 < n) v -= cg_times64_(w[i], y[i + 2]);
+            y[i] = v / d[i];
+        }
+        for (size_t i = 0; i < n; i++) sum += cg_times64_(y[i], y[i]);
+        sum = cg_sqrt_(sum);
+        for (size_t i = 0; i < n; i++) y[i] /= sum;
+    }
+    return cg_abs64_(y[n - 1]);
+}
+
+/* src/sync/graph.h */
+/* graph: the kinds of graphs, checks of a description, and neighbours and weights
+
+   Offers   cg_graph_list_, cg_graph_degree_, cg_graph_hop_, cg_graph_pair_weight_; the table of kinds; what
+            cg_graph_init needs but for the spectrum
+   Needs    spectrum; base, core/text
+   Touches  the graph and the memory that it is given
+
+   A named kind lists the neighbours of a node, perhaps some of them more than once; EDGES and graphs with weights have
+   lists in memory. In named kinds but the star, every node sees the same graph (they are Cayley graphs of an abelian
+   group), so that eigenvalues are sums of cosines. */
+
+enum {
+    CG_GRAPH_MOST_ = 65536,        /* nodes */
+    CG_GRAPH_DENSE_ = 512,         /* nodes up to which eigenvectors are computed */
+    CG_GRAPH_KRYLOV_ = 64,         /* steps of Lanczos for omega, at most */
+    CG_GRAPH_LISTED_ = 1 << 0,     /* neighbours are in a list of the caller's */
+    CG_GRAPH_CHANGES_ = 1 << 1,    /* other neighbours at every step: i hears of i - hop */
+    CG_GRAPH_HAS_ROWS_ = 1 << 2,   /* desc.rows counts */
+    CG_GRAPH_POWER_OF_2_ = 1 << 3, /* nodes must be one */
+    CG_GRAPH_CENTRED_ = 1 << 4     /* all but node 0 have one neighbour */
+};
+typedef struct cg_graph_row_ {
+    uint32_t id, traits;
+    size_t (*count)(const cg_graph_desc *);           /* entries of the list of a node */
+    int (*peer)(const cg_graph_desc *, int i, int k); /* entry k of the list of i; i itself is none */
+    /* the character j of the group at its element p is exp(2 pi sqrt(-1) phase / nodes); NULL: other formulas */
+    uint64_t (*phase)(const cg_graph_desc *, uint64_t j, uint64_t p);
+    void (*spectrum)(const cg_graph_desc *, double *gap, double *omega); /* NULL: by phase */
+} cg_graph_row_;
+
+static unsigned cg_graph_hops_(const cg_graph_desc *d) { /* ceil(log2 nodes) */
+    return d->nodes > 1 ? cg_log2_((uint64_t)d->nodes - 1) + 1 : 0;
+}
+static int cg_graph_around_(const cg_graph_desc *d, int i, int by) { /* i + by on the circle; |by| < nodes */
+    const int64_t at = (int64_t)i + by;
+    return (int)(at < 0 ? at + d->nodes : at >= d->nodes ? at - d->nodes : at);
+}
+static size_t cg_graph_two_(const cg_graph_desc *d) { return d->nodes > 1 ? 2 : 0; }
+static size_t cg_graph_four_(const cg_graph_desc *d) { return d->nodes > 1 ? 4 : 0; }
+static size_t cg_graph_others_(const cg_graph_desc *d) { return (size_t)d->nodes - 1; }
+static size_t cg_graph_bits_(const cg_graph_desc *d) { return cg_graph_hops_(d); }
+static size_t cg_graph_both_hops_(const cg_graph_desc *d) { return 2 * (size_t)cg_graph_hops_(d); }
+static size_t cg_graph_none_(const cg_graph_desc *d) {
+    (void)d;
+    return 0;
+}
+static int cg_graph_ring_(const cg_graph_desc *d, int i, int k) { return cg_graph_around_(d, i, k ? 1 : -1); }
+static int cg_graph_complete_(const cg_graph_desc *d, int i, int k) {
+    (void)d;
+    return k < i ? k : k + 1;
+}
+static int cg_graph_star_(const cg_graph_desc *d, int i, int k) {
+    (void)d;
+    return i ? 0 : k + 1;
+}
+static int cg_graph_torus_(const cg_graph_desc *d, int i, int k) {
+    const int cols = d->nodes / d->rows, row = i / cols, col = i % cols;
+    switch (k) {
+    case 0: return row * cols + (col ? col - 1 : cols - 1);
+    case 1: return row * cols + (col + 1 < cols ? col + 1 : 0);
+    case 2: return (row ? row - 1 : d->rows - 1) * cols + col;
+    default: return (row + 1 < d->rows ? row + 1 : 0) * cols + col;
+    }
+}
+static int cg_graph_hypercube_(const cg_graph_desc *d, int i, int k) {
+    (void)d;
+    return i ^ 1 << k;
+}
+static int cg_graph_exponential_(const cg_graph_desc *d, int i, int k) {
+    const int by = 1 << k / 2; /* below nodes, as k / 2 < ceil(log2 nodes) */
+    return cg_graph_around_(d, i, k % 2 ? by : -by);
+}
+static int cg_graph_no_peer_(const cg_graph_desc *d, int i, int k) {
+    (void)d, (void)k;
+    return i;
+}
+static uint64_t cg_graph_phase_circle_(const cg_graph_desc *d, uint64_t j, uint64_t p) {
+    return j * p % (uint64_t)d->nodes;
+}
+static uint64_t cg_graph_phase_torus_(const cg_graph_desc *d, uint64_t j, uint64_t p) {
+    const uint64_t rows = (uint64_t)d->rows, cols = (uint64_t)(d->nodes / d->rows);
+    return ((j / cols) * (p / cols) % rows * cols + (j % cols) * (p % cols) % cols * rows) % (rows * cols);
+}
+static uint64_t cg_graph_phase_bits_(const cg_graph_desc *d, uint64_t j, uint64_t p) {
+    return (uint64_t)(cg_popcount_(j & p) & 1) * ((uint64_t)d->nodes / 2);
+}
+static void cg_graph_spectrum_complete_(const cg_graph_desc *d, double *gap, double *omega) {
+    *gap = 1.0; /* all eigenvalues beside the 1 are 0 */
+    *omega = (double)d->nodes / (double)(d->nodes - 1);
+}
+/* The star has the eigenvalues 1 - 1/N on the vectors of leaves that add up to 0, and 0 on (N - 1, -1, ..., -1). G then
+   has one value for the centre, one between it and a leaf, and two between leaves; its largest eigenvalue is that of 2
+   rows. */
+static void cg_graph_spectrum_star_(const cg_graph_desc *d, double *gap, double *omega) {
+    const double n = (double)d->nodes, r = 1.0 - 1.0 / n, later = r * r / (1.0 - r * r) / (n * n);
+    const double centre = r * r, across = 1.0 / (n * n);
+    const double off = n > 2.0 ? 1.0 / (n - 1.0) : 0.0, own = n > 2.0 ? 1.0 - off : 0.0;
+    const double leaf = 1.0 / (n * n) + later * own * own + (n - 2.0) * later * off * off;
+    const double both = across * across * (n - 1.0), apart = centre - leaf;
+    *gap = 1.0 / n;
+    if (d->nodes == 2) *gap = 1.0;
+    *omega = 2.0 / (centre + leaf + cg_sqrt_(apart * apart + 4.0 * both));
+}
+/* W at step t has the eigenvalues (1 + exp(2 pi i j 2^k / N)) / 2, whose magnitudes are |cos(pi j 2^k / N)|. */
+static void cg_graph_spectrum_one_peer_(const cg_graph_desc *d, double *gap, double *omega) {
+    const uint64_t nodes = (uint64_t)d->nodes;
+    const unsigned hops = cg_graph_hops_(d);
+    double largest = 0.0, low = 0.0, high = 1.0;
+    for (uint64_t j = 1; j < nodes; j++) {
+        double product = 1.0;
+        for (unsigned k = 0; k < hops; k++) { /* |cos(pi x)| = sin(pi |1/2 - x|) */
+            const uint64_t twice = 2 * ((j << k) % nodes);
+            product *= cg_sin_pi_(twice > nodes ? twice - nodes : nodes - twice, 2 * nodes);
+        }
+        if (product > largest) largest = product;
+    }
+    for (int round = 0; round < 100; round++) { /* the root of that order, by bisection */
+        const double middle = (low + high) / 2.0;
+        double power = 1.0;
+        for (unsigned k = 0; k < hops; k++) power *= middle;
+        if (power < largest) low = middle;
+        else high = middle;
+    }
+    *gap = largest == 0.0 ? 1.0 : 1.0 - high;
+    *omega = -1.0;
+}
+
+static const cg_graph_row_ cg_graph_rows_[] = {
+    { CG_GRAPH_RING, 0, cg_graph_two_, cg_graph_ring_, cg_graph_phase_circle_, NULL },
+    { CG_GRAPH_COMPLETE, 0, cg_graph_others_, cg_graph_complete_, NULL, cg_graph_spectrum_complete_ },
+    { CG_GRAPH_STAR, CG_GRAPH_CENTRED_, cg_graph_others_, cg_graph_star_, NULL, cg_graph_spectrum_star_ },
+    { CG_GRAPH_TORUS, CG_GRAPH_HAS_ROWS_, cg_graph_four_, cg_graph_torus_, cg_graph_phase_torus_, NULL },
+    { CG_GRAPH_HYPERCUBE, CG_GRAPH_POWER_OF_2_, cg_graph_bits_, cg_graph_hypercube_, cg_graph_phase_bits_, NULL },
+    { CG_GRAPH_EXPONENTIAL, 0, cg_graph_both_hops_, cg_graph_exponential_, cg_graph_phase_circle_, NULL },
+    { CG_GRAPH_ONE_PEER, CG_GRAPH_CHANGES_, cg_graph_both_hops_, cg_graph_exponential_, NULL,
+        cg_graph_spectrum_one_peer_ },
+    { CG_GRAPH_EDGES, CG_GRAPH_LISTED_, cg_graph_none_, cg_graph_no_peer_, NULL, NULL },
+};
+enum { CG_GRAPH_COUNT_ = (int)(sizeof cg_graph_rows_ / sizeof *cg_graph_rows_) };
+static int cg_graph_has_(const cg_graph *g, uint32_t trait) {
+    return (cg_graph_rows_[g->desc.kind].traits & trait) != 0;
+}
+
+/* peers[0..result) := the neighbours of i, ascending, in any direction. peers has room for g->most, or for what count
+   of a named kind says. */
+static size_t cg_graph_named_list_(const cg_graph_desc *d, int i, int *peers) {
+    const cg_graph_row_ *row = &cg_graph_rows_[d->kind];
+    const size_t count = row->count(d);
+    size_t kept = 0;
+    for (size_t k = 0; k < count; k++) {
+        const int p = row->peer(d, i, (int)k);
+        size_t at = kept;
+        if (p == i) continue;
+        while (at && peers[at - 1] > p) at--;
+        if (at && peers[at - 1] == p) continue;
+        memmove(peers + at + 1, peers + at, (kept - at) * sizeof *peers);
+        peers[at] = p;
+        kept++;
+    }
+    return kept;
+}
+CG_OFFERED_ size_t cg_graph_list_(const cg_graph *g, int i, int *peers) {
+    size_t count;
+    if (!g->first) return cg_graph_named_list_(&g->desc, i, peers);
+    count = (size_t)(g->first[i + 1] - g->first[i]);
+    memcpy(peers, g->peer + g->first[i], count * sizeof *peers);
+    return count;
+}
+/* Neighbours that i sends to. Of named kinds all nodes but the star's have as many. */
+static size_t cg_graph_degree_(const cg_graph *g, int i) {
+    if (g->first) return (size_t)(g->first[i + 1] - g->first[i]);
+    return cg_graph_has_(g, CG_GRAPH_CENTRED_) && i ? 1 : g->most;
+}
+/* Graphs that change: at that step i sends to i + hop, and hears of i - hop. */
+static int cg_graph_hop_(const cg_graph *g, uint64_t step) {
+    const unsigned hops = cg_graph_hops_(&g->desc);
+    return hops ? 1 << step % hops : 0;
+}
+/* The weight of an edge from j to i that is there at that step, k its place in the list of i. */
+static float cg_graph_edge_weight_(const cg_graph *g, int i, int j, uint64_t k) {
+    if (g->weight) return g->weight[g->first[i] + k];
+    if (cg_graph_has_(g, CG_GRAPH_CHANGES_)) return 0.5f;
+    if (g->desc.directed) return 1.0f / (float)(1 + cg_graph_degree_(g, j));
+    return 1.0f /
+        (float)(1 +
+            (cg_graph_degree_(g, i) > cg_graph_degree_(g, j) ? cg_graph_degree_(g, i) : cg_graph_degree_(g, j)));
+}
+
+/* src/sync/graph_make.h */
+/* graph_make: checks a description, lays out a graph in memory, and computes gap and omega
+
+   Offers   cg_graph_memory, cg_graph_init, cg_graph_gap, cg_graph_omega, cg_graph_weight
+   Needs    spectrum, graph; base, core/text
+   Touches  the graph, the memory that it is given, and why */
+
+/* A sentence in the caller's buffer: text and numbers in turn; a number is left out after NULL. */
+static cg_status cg_graph_say_(
+    char *why, size_t cap, const char *a, uint64_t i, const char *b, uint64_t j, const char *c) {
+    cg_text_ t = { why, why + (cap ? cap - 1 : 0) };
+    if (!cap) return CG_E_ARG;
+    cg_text_str_(&t, a);
+    if (b) cg_text_uint_(&t, i), cg_text_str_(&t, b);
+    if (c) cg_text_uint_(&t, j), cg_text_str_(&t, c);
+    *t.at = 0;
+    return CG_E_ARG;
+}
+/* The places of a graph's parts in mem; NULL mem: only counts. */
+typedef struct cg_graph_plan_ {
+    uint64_t *first, *first_back, *at;
+    int *peer, *peer_back, *list;
+    float *weight;
+    double *v, *y, *d, *e, *z;     /* work space of the spectrum */
+    size_t arcs, krylov, constant; /* constant: which eigenvector has the eigenvalue 1 */
+    uint64_t bytes;
+} cg_graph_plan_;
+static void *cg_graph_take_(uint8_t *mem, uint64_t *used, uint64_t count, uint64_t each) {
+    void *p = mem ? mem + *used : NULL;
+    *used = cg_add_sat_(*used, cg_mul_sat_(count, each));
+    *used = cg_add_sat_(*used, (64 - *used % 64) % 64);
+    return p;
+}
+static int cg_graph_is_listed_(const cg_graph_desc *d) {
+    return (cg_graph_rows_[d->kind].traits & CG_GRAPH_LISTED_) || d->weights;
+}
+/* Entries of W that are not 0, off the diagonal; or both directions of the edges. */
+static size_t cg_graph_arcs_(const cg_graph_desc *d) {
+    const size_t nodes = (size_t)d->nodes;
+    size_t arcs = 0;
+    if (!d->weights) return d->directed ? d->edge_count : 2 * d->edge_count;
+    for (size_t i = 0; i < nodes * nodes; i++) arcs += cg_load_(d->weights, i) != 0.0f && i % (nodes + 1);
+    return arcs;
+}
+static void cg_graph_plan_make_(cg_graph_plan_ *p, const cg_graph_desc *d, uint8_t *mem) {
+    const uint64_t nodes = (uint64_t)d->nodes;
+    const int listed = cg_graph_is_listed_(d), dense = nodes <= CG_GRAPH_DENSE_;
+    uint64_t used = 0;
+    memset(p, 0, sizeof *p);
+    p->list = (int *)cg_graph_take_(mem, &used, nodes, sizeof(int)); /* a named list, and a queue */
+    if (listed) {
+        p->arcs = cg_graph_arcs_(d);
+        p->first = (uint64_t *)cg_graph_take_(mem, &used, nodes + 1, 8);
+        p->peer = (int *)cg_graph_take_(mem, &used, p->arcs, sizeof(int));
+        p->first_back = (uint64_t *)cg_graph_take_(mem, &used, nodes + 1, 8);
+        p->peer_back = (int *)cg_graph_take_(mem, &used, p->arcs, sizeof(int));
+        if (d->weights) p->weight = (float *)cg_graph_take_(mem, &used, p->arcs, sizeof(float));
+    }
+    p->at = (uint64_t *)cg_graph_take_(mem, &used, nodes, 8);
+    if (listed && !d->directed) {
+        p->krylov = dense ? (size_t)CG_GRAPH_KRYLOV_ : (size_t)(16 * nodes + 1024);
+        if (dense) {
+            p->v = (double *)cg_graph_take_(mem, &used, nodes * nodes, 8);
+            p->y = (double *)cg_graph_take_(mem, &used, nodes * nodes, 8);
+        } else {
+            p->v = (double *)cg_graph_take_(mem, &used, 3 * nodes, 8);
+        }
+        p->d = (double *)cg_graph_take_(mem, &used, nodes + p->krylov, 8);
+        p->e = (double *)cg_graph_take_(mem, &used, nodes + p->krylov, 8);
+        p->z = (double *)cg_graph_take_(mem, &used, dense ? (p->krylov + 3) * nodes : 5 * p->krylov, 8);
+        if (dense) p->krylov = CG_GRAPH_KRYLOV_;
+    }
+    p->bytes = used;
+}
+/* NULL, or what is wrong with the numbers of a description. */
+static const char *cg_graph_wrong_(const cg_graph_desc *d) {
+    const uint32_t traits = d->kind < CG_GRAPH_COUNT_ ? cg_graph_rows_[d->kind].traits : 0;
+    if (d->kind >= CG_GRAPH_COUNT_) return "kind is none of the CG_GRAPH_ constants";
+    if (d->nodes < 1 || d->nodes > CG_GRAPH_MOST_) return "nodes must be 1 to 65536";
+    if ((traits & CG_GRAPH_HAS_ROWS_) && (d->rows < 1 || d->nodes % d->rows)) return "nodes must be a multiple of rows";
+    if ((traits & CG_GRAPH_POWER_OF_2_) && (d->nodes & (d->nodes - 1)))
+        return "the nodes of a hypercube are a power of 2";
+    if ((traits & CG_GRAPH_CHANGES_) && d->weights) return "one-peer graphs have their own weights";
+    if (d->directed && (!(traits & CG_GRAPH_LISTED_) || d->weights))
+        return "only edges without weights may be directed";
+    if ((traits & CG_GRAPH_LISTED_) && !d->edges && (d->edge_count || (!d->weights && d->nodes > 1)))
+        return "edges is NULL, and so is weights";
+    if (!(traits & CG_GRAPH_LISTED_) && d->edge_count) return "edges are for CG_GRAPH_EDGES";
+    if (d->edge_count > ((size_t)1 << 30) || (d->weights && d->nodes > 32768)) return "too many edges";
+    return NULL;
+}
+/* first, then peer, of the transposed lists; ascending if i ascends. */
+static void cg_graph_transpose_(
+    size_t nodes, const uint64_t *first, const int *peer, uint64_t *to_first, int *to_peer, uint64_t *at) {
+    memset(at, 0, nodes * sizeof *at);
+    for (uint64_t k = 0; k < first[nodes]; k++) at[peer[k]]++;
+    to_first[0] = 0;
+    for (size_t i = 0; i < nodes; i++) {
+        to_first[i + 1] = to_first[i] + at[i];
+        at[i] = to_first[i];
+    }
+    for (size_t i = 0; i < nodes; i++)
+        for (uint64_t k = first[i]; k < first[i + 1]; k++) to_peer[at[peer[k]]++] = (int)i;
+}
+/* The lists of edges: p->first and p->peer by sender, p->first_back and p->peer_back by receiver. */
+static cg_status cg_graph_read_edges_(const cg_graph_desc *d, const cg_graph_plan_ *p, char *why, size_t cap) {
+    const size_t nodes = (size_t)d->nodes;
+    memset(p->at, 0, nodes * sizeof *p->at);
+    for (size_t k = 0; k < d->edge_count; k++) {
+        const int a = d->edges[k][0], b = d->edges[k][1];
+        if (a < 0 || b < 0 || a >= d->nodes || b >= d->nodes)
+            return cg_graph_say_(why, cap, "edge ", k, " names a node that is not below nodes, ", nodes, "");
+        if (a == b) return cg_graph_say_(why, cap, "edge ", k, " leads from node ", (uint64_t)a, " to itself");
+        p->at[a]++;
+        if (!d->directed) p->at[b]++;
+    }
+    p->first_back[0] = 0;
+    for (size_t i = 0; i < nodes; i++) {
+        p->first_back[i + 1] = p->first_back[i] + p->at[i];
+        p->at[i] = p->first_back[i];
+    }
+    for (size_t k = 0; k < d->edge_count; k++) { /* by sender, in the order given */
+        const int a = d->edges[k][0], b = d->edges[k][1];
+        p->peer_back[p->at[a]++] = b;
+        if (!d->directed) p->peer_back[p->at[b]++] = a;
+    }
+    cg_graph_transpose_(nodes, p->first_back, p->peer_back, p->first, p->peer, p->at);
+    if (d->directed) { /* by receiver, ascending; and once more by sender */
+        for (uint64_t k = 0; k <= nodes; k++) p->first_back[k] = p->first[k];
+        memcpy(p->peer_back, p->peer, p->arcs * sizeof *p->peer);
+        cg_graph_transpose_(nodes, p->first_back, p->peer_back, p->first, p->peer, p->at);
+    } else {
+        memcpy(p->first_back, p->first, (nodes + 1) * sizeof *p->first);
+        memcpy(p->peer_back, p->peer, p->arcs * sizeof *p->peer);
+    }
+    for (size_t i = 0; i < nodes; i++)
+        for (uint64_t k = p->first[i] + 1; k < p->first[i + 1]; k++)
+            if (p->peer[k] == p->peer[k - 1])
+                return cg_graph_say_(
+                    why, cap, "edges has the edge between nodes ", i, " and ", (uint64_t)p->peer[k], " twice");
+    return CG_OK;
+}
+/* The lists of W, and its weights. */
+static cg_status cg_graph_read_weights_(const cg_graph_desc *d, const cg_graph_plan_ *p, char *why, size_t cap) {
+    const size_t nodes = (size_t)d->nodes;
+    uint64_t arcs = 0;
+    p->first[0] = 0;
+    for (size_t i = 0; i < nodes; i++) {
+        double sum = 0.0;
+        size_t known = 0, seen = 0;
+        const int named = !(cg_graph_rows_[d->kind].traits & CG_GRAPH_LISTED_);
+        if (named) known = cg_graph_named_list_(d, (int)i, p->list);
+        for (size_t j = 0; j < nodes; j++) {
+            const float w = cg_load_(d->weights, i * nodes + j), back = cg_load_(d->weights, j * nodes + i);
+            if (!cg_is_finite_(w) || w < 0.0f)
+                return cg_graph_say_(
+                    why, cap, "row ", i, " of W has an entry that is negative or not finite, for node ", j, "");
+            if (cg_as_bits_(w + 0.0f) != cg_as_bits_(back + 0.0f))
+                return cg_graph_say_(
+                    why, cap, "row ", i, " of W is not symmetric: its entry for node ", j, " is another there");
+            sum += (double)w;
+            if (j == i || w == 0.0f) continue;
+            while (seen < known && (size_t)p->list[seen] < j) seen++;
+            if (named && (seen == known || (size_t)p->list[seen] != j))
+                return cg_graph_say_(why, cap, "row ", i, " of W has a weight for node ", j, ", which is no neighbour");
+            p->peer[arcs] = (int)j;
+            p->weight[arcs++] = w;
+        }
+        p->first[i + 1] = arcs;
+        if (cg_abs64_(sum - 1.0) > 1e-5) {
+            cg_text_ t = { why, why + (cap ? cap - 1 : 0) };
+            if (!cap) return CG_E_ARG;
+            cg_text_str_(&t, "row ");
+            cg_text_uint_(&t, i);
+            cg_text_str_(&t, " of W adds up to ");
+            cg_text_float_(&t, cg_saturate64_(sum));
+            cg_text_str_(&t, ", not to 1");
+            *t.at = 0;
+            return CG_E_ARG;
+        }
+    }
+    if (d->edges) { /* W must lie on them: each arc of W is looked for among the edges, which are few per node */
+        const cg_graph_plan_ *q = p;
+        memset(q->at, 0, nodes * sizeof *q->at);
+        for (size_t k = 0; k < d->edge_count; k++) {
+            const int a = d->edges[k][0], b = d->edges[k][1];
+            if (a < 0 || b < 0 || a >= d->nodes || b >= d->nodes || a == b)
+                return cg_graph_say_(why, cap, "edge ", k, " does not join two nodes below nodes, ", nodes, "");
+            if (cg_load_(d->weights, (size_t)a * nodes + (size_t)b) != 0.0f) q->at[a]++, q->at[b]++;
+        }
+        for (size_t i = 0; i < nodes; i++)
+            if (q->at[i] != q->first[i + 1] - q->first[i])
+                return cg_graph_say_(
+                    why, cap, "row ", i, " of W and edges differ: an edge is missing, or is there twice", 0, NULL);
+    }
+    memcpy(p->first_back, p->first, (nodes + 1) * sizeof *p->first);
+    memcpy(p->peer_back, p->peer, arcs * sizeof *p->peer);
+    return CG_OK;
+}
+/* How many nodes node 0 reaches along these lists; *missing := one that it does not. */
+static size_t cg_graph_reach_(
+    size_t nodes, const uint64_t *first, const int *peer, int *queue, uint64_t *seen, size_t *missing) {
+    size_t many = 1;
+    memset(seen, 0, nodes * sizeof *seen);
+    seen[0] = 1;
+    queue[0] = 0;
+    for (size_t at = 0; at < many; at++)
+        for (uint64_t k = first[queue[at]]; k < first[queue[at] + 1]; k++)
+            if (!seen[peer[k]]) {
+                seen[peer[k]] = 1;
+                queue[many++] = peer[k];
+            }
+    for (*missing = 0; *missing < nodes && seen[*missing];) ++*missing;
+    return many;
+}
+
+/* ---- the spectrum ---- */
+
+/* By characters: 1 - lambda_j and 1 + lambda_j are sums over the neighbours p of node 0 of sin^2 and cos^2. */
+static void cg_graph_spectrum_group_(const cg_graph *g, const int *peers, double *gap, double *omega) {
+    const cg_graph_row_ *row = &cg_graph_rows_[g->desc.kind];
+    const uint64_t nodes = (uint64_t)g->desc.nodes;
+    const double self = 1.0 / (double)(1 + g->most);
+    double least = 2.0, sum = 0.0;
+    for (uint64_t j = 1; j < nodes; j++) {
+        double below = 0.0, above = 2.0 * self; /* 1 - lambda, 1 + lambda */
+        for (size_t k = 0; k < g->most; k++) {
+            const uint64_t phase = row->phase(&g->desc, j, (uint64_t)peers[k]);
+            const uint64_t twice = 2 * phase > nodes ? 2 * phase - nodes : nodes - 2 * phase;
+            const double s = cg_sin_pi_(phase, nodes), c = cg_sin_pi_(twice, 2 * nodes);
+            below += 2.0 * self * s * s;
+            above += 2.0 * self * c * c;
+        }
+        if (below < least) least = below;
+        if (above < least) least = above;
+        sum += below / above;
+    }
+    *gap = least;
+    *omega = (double)nodes / sum;
+}
+/* L = I - W times x, from differences, so that small eigenvalues keep their digits. */
+static void cg_graph_laplace_(const cg_graph *g, const double *x, double *y) {
+    for (int i = 0; i < g->desc.nodes; i++) {
+        double sum = 0.0;
+        for (uint64_t k = g->first[i]; k < g->first[i + 1]; k++)
+            sum += cg_times64_((double)cg_graph_edge_weight_(g, i, g->peer[k], k - g->first[i]), x[i] - x[g->peer[k]]);
+        y[i] = sum;
+    }
+}
+/* A start that no symmetry of the graph knows, without mean. */
+static void cg_graph_start_(double *x, size_t n) {
+    double mean = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = (double)(cg_mix64_((i + 1) * CG_GOLDEN_) >> 11) / 9007199254740992.0 - 0.5;
+        mean += x[i] / (double)n;
+    }
+    for (size_t i = 0; i < n; i++) x[i] -= mean;
+}
+/* The gap alone, by Lanczos on L across the constant vectors. Vectors are not made orthogonal again: copies of
+   eigenvalues that have converged come up, which changes neither end of the spectrum. -1: not to 1e-6. */
+static double cg_graph_lanczos_(const cg_graph *g, const cg_graph_plan_ *p) {
+    const size_t n = (size_t)g->desc.nodes;
+    double *q = p->v, *last = q + n, *next = last + n, *a = p->d, *b = p->e, beta = 0.0;
+    size_t check = 32;
+    cg_graph_start_(q, n);
+    memset(last, 0, n * sizeof *last);
+    beta = cg_sqrt_(cg_dot_(q, q, n));
+    for (size_t i = 0; i < n; i++) q[i] /= beta;
+    beta = 0.0;
+    for (size_t k = 0; k < p->krylov; k++) {
+        double mean = 0.0, *t;
+        cg_graph_laplace_(g, q, next);
+        for (size_t i = 0; i < n; i++) next[i] -= cg_times64_(beta, last[i]);
+        a[k] = cg_dot_(next, q, n);
+        for (size_t i = 0; i < n; i++) {
+            next[i] -= cg_times64_(a[k], q[i]);
+            mean += next[i];
+        }
+        mean /= (double)n;
+        for (size_t i = 0; i < n; i++) next[i] -= mean;
+        beta = b[k] = cg_sqrt_(cg_dot_(next, next, n));
+        if (k + 1 == check || beta < 1e-13 || k + 1 == p->krylov) {
+            const double low = cg_tri_extreme_(a, b, k + 1, 0), high = cg_tri_extreme_(a, b, k + 1, 1);
+            const double gap = low < 2.0 - high ? low : 2.0 - high;
+            const double error = cg_times64_(beta, cg_tri_last_(a, b, k + 1, low, p->z));
+            const double other = cg_times64_(beta, cg_tri_last_(a, b, k + 1, high, p->z));
+            /* the error of an eigenvalue is at most the residual; a hundredth more for the rounding of L */
+            if (error <= 5e-7 * gap && (2.0 - high - other > gap || other <= 5e-7 * gap) && gap > 2e-10) return gap;
+            if (beta < 1e-13) return gap > 2e-10 ? gap : -1.0;
+            check += check / 4 + 16;
+        }
+        for (size_t i = 0; i < n; i++) next[i] /= beta;
+        t = last, last = q, q = next, next = t;
+    }
+    return -1.0;
+}
+/* out = G x, for G of the manual: x on the diagonal between the factors (W - I) W^t of both sides, summed over t in the
+   basis of eigenvectors, where the sum over t is a geometric one. */
+static void cg_graph_noise_(const cg_graph_plan_ *p, size_t n, const double *x, double *out, double *row) {
+    const double *v = p->v, *d = p->d;
+    double *y = p->y;
+    memset(y, 0, n * n * sizeof *y);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++) {
+            const double f = cg_times64_(x[i], v[i * n + k]);
+            cg_axpy_(f, v + i * n + k, y + k * n + k, n - k);
+        }
+    for (size_t k = 0; k < n; k++)
+        for (size_t l = k; l < n; l++) {
+            const int constant = l == p->constant || k == p->constant;
+            y[k * n + l] *= constant ? 0.0 : (1.0 - d[k]) * (1.0 - d[l]) / (1.0 - cg_times64_(d[k], d[l]));
+            y[l * n + k] = y[k * n + l];
+        }
+    for (size_t i = 0; i < n; i++) {
+        memset(row, 0, n * sizeof *row);
+        for (size_t k = 0; k < n; k++) cg_axpy_(v[i * n + k], y + k * n, row, n);
+        out[i] = cg_dot_(row, v + i * n, n);
+    }
+}
+/* 1 / the spectral radius of G, by Lanczos with all vectors kept orthogonal. */
+static double cg_graph_dcd_(const cg_graph_plan_ *p, size_t n) {
+    double *a = p->d + n, *b = p->e + n, *q = p->z, *row = q + p->krylov * n, *out = row + n, radius = 0.0;
+    for (size_t i = 0; i < n; i++) q[i] = 1.0 / cg_sqrt_((double)n); /* the eigenvector, if all nodes see the same */
+    for (size_t k = 0; k < p->krylov && k < n; k++) {
+        double before = radius, beta;
+        cg_graph_noise_(p, n, q + k * n, out, row);
+        a[k] = cg_dot_(out, q + k * n, n);
+        for (int twice = 0; twice < 2; twice++)
+            for (size_t j = 0; j <= k; j++) {
+                const double f = cg_dot_(out, q + j * n, n);
+                cg_axpy_(-f, q + j * n, out, n);
+            }
+        beta = b[k] = cg_sqrt_(cg_dot_(out, out, n));
+        radius = cg_tri_extreme_(a, b, k + 1, 1);
+        if (beta <= 1e-9 * radius || (k && radius - before <= 1e-10 * radius) || k + 1 == p->krylov) break;
+        if (k + 1 < n && k + 1 < p->krylov)
+            for (size_t i = 0; i < n; i++) q[(k + 1) * n + i] = out[i] / beta;
+    }
+    return 1.0 / radius;
+}
+static void cg_graph_spectrum_listed_(cg_graph *g, cg_graph_plan_ *p) {
+    const size_t n = (size_t)g->desc.nodes;
+    double largest = 0.0, least = 1.0;
+    g->omega = -1.0;
+    if (n > CG_GRAPH_DENSE_) {
+        g->gap = cg_graph_lanczos_(g, p);
+        return;
+    }
+    memset(p->y, 0, n * n * sizeof *p->y);
+    for (size_t i = 0; i < n; i++) {
+        double own = 1.0;
+        for (uint64_t k = g->first[i]; k < g->first[i + 1]; k++) {
+            const double w = (double)cg_graph_edge_weight_(g, (int)i, g->peer[k], k - g->first[i]);
+            p->y[i * n + (size_t)g->peer[k]] = w;
+            own -= w;
+        }
+        p->y[i * n + i] = own;
+    }
+    cg_tridiagonal_(p->y, n, p->v, p->d, p->e, p->z);
+    cg_tridiagonal_ql_(p->d, p->e, n, p->v);
+    for (size_t i = 0; i < n; i++) /* eigenvectors become columns */
+        for (size_t j = 0; j < i; j++) {
+            const double t = p->v[i * n + j];
+            p->v[i * n + j] = p->v[j * n + i];
+            p->v[j * n + i] = t;
+        }
+    for (size_t k = 0; k < n; k++)
+        if (p->d[k] > p->d[p->constant]) p->constant = k;
+    for (size_t k = 0; k < n; k++) {
+        if (k != p->constant && cg_abs64_(p->d[k]) > largest) largest = cg_abs64_(p->d[k]);
+        if (p->d[k] < least) least = p->d[k];
+    }
+    g->gap = 1.0 - largest;
+    g->omega = least <= -1.0 + 1e-12 ? 0.0 : cg_graph_dcd_(p, n);
+    if (g->gap < 1e-12) g->gap = 0.0;
+}
+
+/* ---- public ---- */
+
+CG_API_ size_t cg_graph_memory(const cg_graph_desc *desc) {
+    cg_graph_plan_ plan;
+    if (!desc || cg_graph_wrong_(desc)) return 0;
+    cg_graph_plan_make_(&plan, desc, NULL);
+    return cg_size_or_zero_(cg_add_sat_(plan.bytes, 64));
+}
+static cg_status cg_graph_make_(cg_graph *g, const cg_graph_desc *desc, void *mem, char *why, size_t cap) {
+    const size_t nodes = (size_t)desc->nodes;
+    cg_graph_plan_ p;
+    size_t missing;
+    cg_status s;
+    cg_graph_plan_make_(&p, desc, (uint8_t *)mem + (64 - ((uintptr_t)mem & 63)) % 64);
+    g->desc = *desc;
+    g->desc.edges = NULL;
+    g->desc.weights = NULL;
+    g->mark = cg_mix64_(((uint64_t)desc->kind << 32 | (uint64_t)nodes) + CG_GOLDEN_);
+    g->mark = cg_mix64_(g->mark ^ (uint64_t)(desc->rows + 2 * (desc->directed != 0)) * CG_GOLDEN_);
+    g->gap = g->omega = -1.0;
+    if (!p.first) {
+        g->most = cg_graph_named_list_(desc, 0, p.list);
+        if (nodes < 2) g->gap = 1.0, g->omega = 1e300;
+        else if (cg_graph_rows_[desc->kind].spectrum) cg_graph_rows_[desc->kind].spectrum(desc, &g->gap, &g->omega);
+        else cg_graph_spectrum_group_(g, p.list, &g->gap, &g->omega);
+        return CG_OK;
+    }
+    s = desc->weights ? cg_graph_read_weights_(desc, &p, why, cap) : cg_graph_read_edges_(desc, &p, why, cap);
+    if (s != CG_OK) return s;
+    g->first = p.first, g->peer = p.peer, g->first_back = p.first_back, g->peer_back = p.peer_back;
+    g->weight = p.weight;
+    for (size_t i = 0; i < nodes; i++) {
+        const uint64_t out = p.first[i + 1] - p.first[i], in = p.first_back[i + 1] - p.first_back[i];
+        if (out > g->most) g->most = (size_t)out;
+        if (in > g->most) g->most = (size_t)in;
+        for (uint64_t k = p.first[i]; k < p.first[i + 1]; k++)
+            g->mark = cg_mix64_(g->mark ^ ((uint64_t)p.peer[k] << 32 | (p.weight ? cg_as_bits_(p.weight[k]) : 0u)));
+        g->mark = cg_mix64_(g->mark + out);
+    }
+    for (int back = 0; back < 2; back++)
+        if (cg_graph_reach_(nodes, back ? p.first_back : p.first, back ? p.peer_back : p.peer, p.list, p.at, &missing) <
+            nodes)
+            return cg_graph_say_(
+                why, cap, "the graph falls apart: no way leads between node 0 and node ", missing, "", 0, NULL);
+    if (nodes < 2) g->gap = 1.0, g->omega = 1e300;
+    else if (!desc->directed) cg_graph_spectrum_listed_(g, &p);
+    return CG_OK;
+}
+CG_API_ cg_status cg_graph_init(
+    cg_graph *graph, const cg_graph_desc *desc, void *mem, size_t bytes, char *why, size_t cap) {
+    cg_fenv_ env;
+    cg_status s;
+    if (why && cap) *why = 0;
+    if (!why) cap = 0;
+    if (graph) memset(graph, 0, sizeof *graph);
+    if (!graph || !desc) return cg_graph_say_(why, cap, "graph or desc is NULL", 0, NULL, 0, NULL);
+    if (cg_graph_wrong_(desc)) return cg_graph_say_(why, cap, cg_graph_wrong_(desc), 0, NULL, 0, NULL);
+    if (!mem || !cg_graph_memory(desc) || bytes < cg_graph_memory(desc)) {
+        cg_graph_say_(why, cap, "mem is too small: cg_graph_memory gives ", cg_graph_memory(desc), " bytes", 0, NULL);
+        return CG_E_MEMORY;
+    }
+    env = cg_fenv_enter_();
+    s = cg_graph_make_(graph, desc, mem, why, cap);
+    cg_fenv_leave_(env);
+    if (s != CG_OK) memset(graph, 0, sizeof *graph);
+    return s;
+}
+CG_API_ double cg_graph_gap(const cg_graph *graph) { return graph && graph->desc.nodes ? graph->gap : -1.0; }
+CG_API_ double cg_graph_omega(const cg_graph *graph) { return graph && graph->desc.nodes ? graph->omega : -1.0; }
+CG_API_ float cg_graph_weight(const cg_graph *graph, int i, int j, uint64_t step) {
+    const cg_graph_desc *d = graph ? &graph->desc : NULL;
+    double own = 1.0;
+    if (!d || i < 0 || j < 0 || i >= d->nodes || j >= d->nodes) return 0.0f;
+    if (cg_graph_has_(graph, CG_GRAPH_CHANGES_)) {
+        if (d->nodes == 1) return 1.0f;
+        return j == i || j == cg_graph_around_(d, i, -cg_graph_hop_(graph, step)) ? 0.5f : 0.0f;
+    }
+    if (d->directed && i == j) return 1.0f / (float)(1 + cg_graph_degree_(graph, i));
+    if (graph->first) {
+        for (uint64_t k = graph->first_back[i]; k < graph->first_back[i + 1]; k++) {
+            const float w = cg_graph_edge_weight_(graph, i, graph->peer_back[k], k - graph->first_back[i]);
+            if (graph->peer_back[k] == j) return w;
+            own -= (double)w;
+        }
+    } else {
+        const cg_graph_row_ *row = &cg_graph_rows_[d->kind];
+        for (size_t k = 0; i != j && k < row->count(d); k++)
+            if (row->peer(d, i, (int)k) == j) return cg_graph_edge_weight_(graph, i, j, 0);
+        if (cg_graph_has_(graph, CG_GRAPH_CENTRED_))
+            own -= (double)cg_graph_edge_weight_(graph, 0, 1, 0) * (double)cg_graph_degree_(graph, i);
+        else own = 1.0 / (double)(1 + graph->most);
+    }
+    return i == j ? (float)own : 0.0f;
+}
+
+/* src/core/base/fp_end.h */
+/* fp_end: gives the floating-point flags back to the includer
+
+   Offers   the end of what fp_begin began
+   Needs    fp_begin
+   Touches  the compiler's floating-point state */
+#if defined(__clang__)
+#  pragma STDC FP_CONTRACT DEFAULT
+#  if defined(__x86_64__) || defined(__i386__)
+#    pragma float_control(pop)
+#  endif
+#elif defined(__GNUC__)
+#  pragma GCC pop_options
+#endif
+
+/* src/core/base/end.h */
+/* end: closes the implementation that begin.h of the same header opened
+
+   Offers   the #endif
+   Needs    begin
+   Touches  nothing */
+#endif /* COMPGRAD_IMPLEMENTATION */

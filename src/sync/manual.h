@@ -1,0 +1,32 @@
+/* compgrad_sync.h - who talks to whom, and when: local SGD and gossip.   part of compgrad, MIT licence
+
+       #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
+       #include "compgrad_sync.h"                       // includes compgrad_ef.h, compgrad_exchange.h and compgrad.h
+
+   GRAPHS. A graph says which nodes are neighbours, and with which weights W they mix their models. W is symmetric, no
+   weight is negative, and every row adds up to 1. What is computed of it (cg_graph_gap, cg_graph_omega) is computed in
+   cg_graph_init: a graph is constant afterwards, and threads may share it.
+
+     kind          neighbours of node i of N                                 weights
+     RING          i - 1, i + 1                                              1/3
+     COMPLETE      all others                                                1/N
+     STAR          node 0, or all others for node 0                          1/N
+     TORUS         left, right, above, below, in `rows` rows                 1/5
+     HYPERCUBE     numbers that differ in one bit; N is a power of 2         1/(log2 N + 1)
+     EXPONENTIAL   i + 2^k and i - 2^k                                       1/(number of neighbours + 1)
+     ONE_PEER      at step t: hears of i - 2^(t mod ceil(log2 N))            1/2
+     EDGES         those of your list                                        1/(1 + the larger of both degrees)
+
+   The weights above are those of Metropolis and Hastings; where neighbours coincide (a ring of 2) there is one. With
+   desc.weights you give W yourself: its entries that are not 0 are the edges, or must lie on the edges of kind. With
+   desc.directed an edge { a, b } leads from a to b only; such graphs are for CG_GOSSIP_PUSH_SUM, and every node must be
+   reached from every other.
+
+   cg_graph_gap is 1 - rho, where rho is the largest magnitude of an eigenvalue of W beside the 1, to relative 1e-6: by
+   closed forms for named kinds, by a dense solver up to 512 nodes, and by the Lanczos method above, which gives -1 if
+   the error that it estimates is larger than that. Distances from the mean shrink by rho per step in the end. For
+   ONE_PEER it is the mean rate over a period: 1 means that the mean is exact after one period.
+   cg_graph_omega is the largest variance w of an operator, E|C(x) - x|^2 <= w |x|^2, with which DCD is stable in the
+   mean square: 1/spectral radius of G, where G_ij is the sum over t >= 0 of ([(W - I) W^t]_ij)^2. -1: not known (more
+   than 512 nodes of EDGES or with weights, ONE_PEER, directed). One node alone survives any: 1e300.
+   cg_graph_init takes up to a few seconds for 512 nodes of EDGES or with weights, milliseconds for others. */
