@@ -8057,7 +8057,6 @@ CG_API_ cg_op cg_then(cg_op first, cg_op second) {
    Offers   cg_op_print
    Needs    base (words), stages
    Touches  the caller's text
-   Other headers may use: cg_text_, cg_text_str_, cg_text_uint_, cg_text_float_
    Text is written without libc and locale. A stage is name:arg:size:value:flag, stages are joined by '|', and what a
    row of the stage table does not have is left out. */
 

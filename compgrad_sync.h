@@ -84,8 +84,8 @@ typedef struct cg_graph { /* you allocate it; constant after cg_graph_init */
 /* Bytes that cg_graph_init needs, work space included; 0: cg_graph_init will say why not. */
 CG_API_ size_t cg_graph_memory(const cg_graph_desc *desc);
 /* Makes *graph in mem, which may have any alignment and must stay in place. Checks everything: CG_E_ARG, and
-   why[0..cap) names the row or edge, as in "row 3 of W adds up to 0.9, not to 1". why may be NULL if cap is 0; 160 bytes
-   always suffice. */
+   why[0..cap) names the row or edge, as in "row 3 of W adds up to 0.9, not to 1". why may be NULL if cap is 0; 160
+   bytes always suffice. */
 CG_API_ CG_CHECKED_ cg_status cg_graph_init(
     cg_graph *graph, const cg_graph_desc *desc, void *mem, size_t bytes, char *why, size_t cap);
 CG_API_ double cg_graph_gap(const cg_graph *graph);   /* 1 - rho; -1: not known */
@@ -224,7 +224,7 @@ static double cg_tri_last_(const double *a, const double *b, size_t n, double x,
 
    Offers   cg_graph_list_, cg_graph_degree_, cg_graph_hop_, cg_graph_pair_weight_; the table of kinds; what
             cg_graph_init needs but for the spectrum
-   Needs    spectrum; base, core/text
+   Needs    spectrum; base
    Touches  the graph and the memory that it is given
 
    A named kind lists the neighbours of a node, perhaps some of them more than once; EDGES and graphs with weights have
@@ -412,7 +412,7 @@ static float cg_graph_edge_weight_(const cg_graph *g, int i, int j, uint64_t k) 
 /* graph_make: checks a description, lays out a graph in memory, and computes gap and omega
 
    Offers   cg_graph_memory, cg_graph_init, cg_graph_gap, cg_graph_omega, cg_graph_weight
-   Needs    spectrum, graph; base, core/text
+   Needs    spectrum, graph; base
    Touches  the graph, the memory that it is given, and why */
 
 /* A sentence in the caller's buffer: text and numbers in turn; a number is left out after NULL. */

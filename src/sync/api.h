@@ -47,8 +47,8 @@ typedef struct cg_graph { /* you allocate it; constant after cg_graph_init */
 /* Bytes that cg_graph_init needs, work space included; 0: cg_graph_init will say why not. */
 CG_API_ size_t cg_graph_memory(const cg_graph_desc *desc);
 /* Makes *graph in mem, which may have any alignment and must stay in place. Checks everything: CG_E_ARG, and
-   why[0..cap) names the row or edge, as in "row 3 of W adds up to 0.9, not to 1". why may be NULL if cap is 0; 160 bytes
-   always suffice. */
+   why[0..cap) names the row or edge, as in "row 3 of W adds up to 0.9, not to 1". why may be NULL if cap is 0; 160
+   bytes always suffice. */
 CG_API_ CG_CHECKED_ cg_status cg_graph_init(
     cg_graph *graph, const cg_graph_desc *desc, void *mem, size_t bytes, char *why, size_t cap);
 CG_API_ double cg_graph_gap(const cg_graph *graph);   /* 1 - rho; -1: not known */

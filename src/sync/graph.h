@@ -2,7 +2,7 @@
 
    Offers   cg_graph_list_, cg_graph_degree_, cg_graph_hop_, cg_graph_pair_weight_; the table of kinds; what
             cg_graph_init needs but for the spectrum
-   Needs    spectrum; base, core/text
+   Needs    spectrum; base
    Touches  the graph and the memory that it is given
 
    A named kind lists the neighbours of a node, perhaps some of them more than once; EDGES and graphs with weights have

@@ -1,7 +1,7 @@
 /* graph_make: checks a description, lays out a graph in memory, and computes gap and omega
 
    Offers   cg_graph_memory, cg_graph_init, cg_graph_gap, cg_graph_omega, cg_graph_weight
-   Needs    spectrum, graph; base, core/text
+   Needs    spectrum, graph; base
    Touches  the graph, the memory that it is given, and why */
 
 /* A sentence in the caller's buffer: text and numbers in turn; a number is left out after NULL. */
