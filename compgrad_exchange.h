@@ -174,6 +174,15 @@
                                         server or scatter
      contributors  sum of D / ranks     each value is divided by the number of ranks whose packet has one there;
                    that sent one        allgather; no weights
+     The rest are for ranks of which some may be broken or lie (f of N); allgather or server, no weights, N n floats of
+     memory where they are computed. report.used is what the rank has sent.
+     median        middle of the D, of an even number the mean of both in the middle, coordinate by coordinate. Within
+                   the range of what honest ranks have sent there, if f < N/2. The same places on all ranks: no
+                   selections, PermK or private samples
+     trimmed       mean without the c largest and c smallest, coordinate by coordinate; c = fold_limit N, rounded down,
+                   at least 1; fold_limit 0 means 0.25. Within that range if f <= c. Takes what the median takes
+     clipped       mean of D min(1, M/|D|), where M is fold_limit (0 means 1) times the median norm. Liars move it by
+                   at most fold_limit f/N times the longest honest norm, if f < N/2. Takes any operator
 
    FORMATS, little-endian. The opening record:
 
@@ -265,7 +274,11 @@ typedef enum cg_fold {
     CG_FOLD_MEAN = 0,
     CG_FOLD_SUM /* on the route allgather a sum too large for f32 is Inf */,
     CG_FOLD_VOTE /* majority of signs, + for a tie */,
-    CG_FOLD_CONTRIBUTORS /* mean over the ranks whose packet has that value */
+    CG_FOLD_CONTRIBUTORS /* mean over the ranks whose packet has that value */,
+    /* folds that a minority of ranks cannot spoil, whatever it sends; desc.fold_limit is their parameter */
+    CG_FOLD_MEDIAN /* coordinate by coordinate */,
+    CG_FOLD_TRIMMED /* coordinate by coordinate the mean without the largest and the smallest values */,
+    CG_FOLD_CLIPPED /* the mean of vectors that are scaled down to a multiple of the median norm */
 } cg_fold;
 /* The name of a route or fold in text, as "scatter" and "mean"; NULL: there is none with that number. */
 CG_API_ const char *cg_route_name(uint32_t route);
@@ -336,6 +349,9 @@ typedef struct cg_exchange_desc {
     /* hash of what must be the same on all ranks beside desc: ranks that differ get CG_E_MISMATCH; 0: nothing */
     uint64_t common;
     uint32_t sum; /* cg_sum: how f32 values are summed; anything but 0 needs sendrecv, and takes it */
+    /* TRIMMED: share of ranks cut at each end, below 0.5; 0 means 0.25, and at least one rank is cut. CLIPPED: the
+       longest norm, as a multiple of the median norm; 0 means 1. Otherwise 0 */
+    float fold_limit;
     /* What a message costs: alpha seconds and beta seconds per byte. Routes and ways to sum are chosen by it. 0: 4e-5
        and 2e-9, a common network */
     double alpha, beta;
@@ -607,6 +623,8 @@ struct cg_exchange_state {
         float *sum;             /* [mem] decoded sum that is encoded again; then what that has lost */
         uint8_t *lists;         /* [mem] two cg_list_ of list_cap values; merge, region, shared */
         size_t list_cap;        /* values */
+        float *rows;            /* [mem] robust folds: N x n, every rank's decoded vector */
+        double *norms;          /* [mem] robust folds: 2 N */
         uint32_t *contributors; /* [mem] CG_FOLD_CONTRIBUTORS of a selection: ranks that sent each value of the sum */
         double *matrix_work;    /* [mem] linear, low-rank: P and Q in double */
         uint64_t *sizes;        /* [mem] N: bytes of every rank, for the next allgather */
@@ -1279,6 +1297,7 @@ enum {
     CG_FOLD_IS_LINEAR_ = 1 << 0,   /* a sum with factors: packets may be added in any order and place */
     CG_FOLD_DIVIDES_ = 1 << 1,     /* by the sum of weights */
     CG_FOLD_NEEDS_SIGNS_ = 1 << 2, /* the values are +-1, and so is the result */
+    CG_FOLD_IS_ROBUST_ = 1 << 4,   /* compares what ranks have sent, value by value or as a whole */
     CG_FOLD_NEEDS_PLACES_ = 1 << 3 /* the result depends on where each rank has sent values; dense, it is a mean */
 };
 typedef struct cg_fold_row_ {
@@ -1286,7 +1305,8 @@ typedef struct cg_fold_row_ {
     const char *name; /* in text */
     uint32_t traits;
     const char *(*refuse)(const cg_ex_ *ex); /* a sentence why, or NULL */
-    cg_status (*reduce)(cg_ex_ *ex); /* reduced.packet = the fold of ex->inputs; NULL: their weighted sum is it */
+    cg_status (*reduce)(cg_ex_ *ex); /* reduced.packet = the fold of ex->inputs; NULL: not a packet of their kind */
+    void (*combine)(cg_ex_ *ex, size_t n); /* ex->mem.rows, N rows of n, to one; NULL: the weighted sum is the fold */
 } cg_fold_row_;
 /* The row of a known route or fold; of another one that has no traits. In exchange/rows.h. */
 static const cg_route_row_ *cg_route_row_of_(uint32_t route);
@@ -1337,7 +1357,8 @@ static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_resolved_ *r) {
     const uint32_t traits = r->plan.traits;
     const uint64_t allgather_bytes = cg_mul_sat_(r->bound, (uint64_t)ex->transport.size - 1);
     const int may_reencode = r->is_unbiased || cg_is_reducible_(ex, r) || ex->desc.carry;
-    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_) || traits & (CG_NEEDS_SUPPORT_ | CG_IS_PER_RANK_) || op->k)
+    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_ | CG_FOLD_IS_ROBUST_) ||
+        traits & (CG_NEEDS_SUPPORT_ | CG_IS_PER_RANK_) || op->k)
         return CG_ROUTE_ALLGATHER;
     if (traits & CG_IS_LINEAR_MATRIX_) return CG_ROUTE_LINEAR;
     if (traits & CG_IS_MATRIX_) return CG_ROUTE_ALLGATHER;
@@ -1477,6 +1498,8 @@ static const char *cg_bad_field_(const cg_ex_ *ex) {
     if (d->sum > CG_SUM_HALVING) return "sum is CG_SUM_AUTO, _RING, _TREE, _DOUBLING or _HALVING";
     if (d->sum && !ex->transport.sendrecv && ex->transport.size > 1)
         return "this way to sum needs the sendrecv callback: give it, or take CG_SUM_AUTO";
+    if (d->fold_limit != 0.0f && !(cg_fold_row_of_(d->fold)->traits & CG_FOLD_IS_ROBUST_))
+        return "fold_limit is for the folds trimmed and clipped: it must be 0";
     if (!CG_RESERVE_IS_ZERO_(d->reserved)) return "desc.reserved must be 0: start from CG_ZERO";
     if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
     return NULL;
@@ -1522,7 +1545,8 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     ex->plan.k = (size_t)r->target_k;
     /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
        desc.op */
-    ex->plan.exact = cg_is_reducible_(ex, r) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
+    ex->plan.exact = cg_is_reducible_(ex, r) && ex->desc.weight == 0.0f && !cg_has_back_(ex) &&
+        !cg_fold_has_(ex, CG_FOLD_IS_ROBUST_);
     own_back = !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) &&
         (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, r));
     ex->plan.back = !own_back ? *op : ex->desc.back ? *ex->desc.back : cg_dense();
@@ -1750,6 +1774,7 @@ static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
         h = cg_mix64_(h ^ cg_sum_kind_(ex, (size_t)ex->plan.transformed_n) ^ cg_mix64_(d->sum) ^
             cg_hash_seconds_(d->alpha) ^ cg_mix64_(cg_hash_seconds_(d->beta)));
     if (d->common) h = cg_mix64_(h ^ d->common);
+    if (d->fold_limit != 0.0f) h = cg_mix64_(h + cg_as_bits_(d->fold_limit));
     return cg_mix64_(h ^ ((uint64_t)cg_has_back_(ex) | (uint64_t)ex->plan.exact << 1));
 }
 /* What of the tag must be the same on all ranks. */
@@ -2455,6 +2480,139 @@ static void cg_contribution_less_dropped_(cg_ex_ *ex) {
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }
 
+/* src/exchange/robust.h */
+/* robust: folds that a minority of ranks cannot spoil, whatever it sends: median, trimmed mean, mean of clipped norms
+
+   Offers   cg_robust_fold_, cg_robust_plan_, the folds' functions cg_fold_median_, cg_fold_trimmed_, cg_fold_clipped_
+            and refusals
+   Needs    ranks, routes, memory, packets, core's decode
+   Touches  ex->mem.rows and norms
+   All packets are decoded, a row of n floats for each rank, and the result takes the place of the first row. A sum in
+   double over the ranks, in an order that values or ranks fix, so that all ranks have the same bits. */
+
+/* Columns that are sorted together, so that a compare-exchange is a loop over neighbours. */
+enum { CG_COLUMNS_ = 64 };
+
+/* How many ranks the trimmed mean leaves out at each end. */
+static size_t cg_trim_count_(const cg_ex_ *ex) {
+    const double share = ex->desc.fold_limit != 0.0f ? (double)ex->desc.fold_limit : 0.25;
+    const size_t ranks = cg_ranks_(ex), cut = (size_t)cg_times64_(share, (double)ranks);
+    return cut || ranks < 3 ? cut : 1;
+}
+static void cg_robust_plan_(cg_ex_ *ex, cg_arena_ *arena) {
+    const uint64_t size = (uint64_t)ex->transport.size;
+    if (!cg_fold_row_of_(ex->desc.fold)->combine) return;
+    ex->mem.rows = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(size, cg_mul_sat_(4, ex->n)));
+    ex->mem.norms = (double *)(void *)cg_arena_take_(arena, cg_mul_sat_(size, 2 * sizeof(double)));
+}
+/* Sorts the columns of `many` <= CG_COLUMNS_ neighbours, beginning at first: row 0 gets the smallest. Batcher's merge
+   exchange, which compares the same pairs whatever the values are. */
+static void cg_columns_sort_(float *rows, size_t n, size_t ranks, size_t first, size_t many) {
+    size_t top = 1;
+    while (top < ranks) top *= 2;
+    for (size_t p = top / 2; p; p /= 2)
+        for (size_t q = top / 2, r = 0, d = p;; d = q - p, q /= 2, r = p) {
+            for (size_t i = 0; i + d < ranks; i++)
+                if ((i & p) == r) {
+                    float *a = rows + i * n + first, *b = a + d * n;
+                    for (size_t j = 0; j < many; j++) {
+                        const float x = a[j], y = b[j];
+                        a[j] = y < x ? y : x;
+                        b[j] = y < x ? x : y;
+                    }
+                }
+            if (q == p) break;
+        }
+}
+/* row 0 = the mean of ranks [cut, ranks - cut) of the sorted columns. */
+static void cg_rows_trim_(float *rows, size_t n, size_t ranks, size_t cut) {
+    for (size_t first = 0, many; first < n; first += many) {
+        double sum[CG_COLUMNS_] = { 0.0 };
+        many = cg_min_(CG_COLUMNS_, n - first);
+        cg_columns_sort_(rows, n, ranks, first, many);
+        for (size_t r = cut; r < ranks - cut; r++)
+            for (size_t j = 0; j < many; j++) sum[j] += (double)rows[r * n + first + j];
+        for (size_t j = 0; j < many; j++) rows[first + j] = (float)(sum[j] / (double)(ranks - 2 * cut));
+    }
+}
+static void cg_fold_median_(cg_ex_ *ex, size_t n) {
+    cg_rows_trim_(ex->mem.rows, n, cg_ranks_(ex), (cg_ranks_(ex) - 1) / 2);
+}
+static void cg_fold_trimmed_(cg_ex_ *ex, size_t n) {
+    cg_rows_trim_(ex->mem.rows, n, cg_ranks_(ex), cg_trim_count_(ex));
+}
+/* |v|, summed in 16 lanes. */
+static double cg_row_norm_(const float *v, size_t n) {
+    double lanes[16] = { 0.0 }, sum = 0.0;
+    for (size_t i = 0; i < n; i++) lanes[i % 16] += cg_times64_((double)v[i], (double)v[i]);
+    for (size_t l = 0; l < 16; l++) sum += lanes[l];
+    return cg_sqrt_(sum);
+}
+/* norms[r] = the factor that brings row r to at most fold_limit times the median of the norms, of an even number of
+   them the smaller one in the middle. */
+static void cg_clip_factors_(cg_ex_ *ex, size_t n) {
+    const size_t ranks = cg_ranks_(ex);
+    double *norms = ex->mem.norms, *sorted = norms + ranks, longest;
+    for (size_t r = 0; r < ranks; r++) {
+        size_t i = r;
+        norms[r] = cg_row_norm_(ex->mem.rows + r * n, n);
+        for (; i && sorted[i - 1] > norms[r]; i--) sorted[i] = sorted[i - 1];
+        sorted[i] = norms[r];
+    }
+    longest = cg_times64_(ex->desc.fold_limit != 0.0f ? (double)ex->desc.fold_limit : 1.0, sorted[(ranks - 1) / 2]);
+    for (size_t r = 0; r < ranks; r++) norms[r] = norms[r] > longest ? longest / norms[r] : 1.0;
+}
+static void cg_fold_clipped_(cg_ex_ *ex, size_t n) {
+    const size_t ranks = cg_ranks_(ex);
+    float *rows = ex->mem.rows;
+    cg_clip_factors_(ex, n);
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0.0;
+        for (size_t r = 0; r < ranks; r++) sum += cg_times64_(ex->mem.norms[r], (double)rows[r * n + i]);
+        rows[i] = cg_saturate64_(sum / (double)ranks);
+    }
+}
+/* ex->mem.rows = the fold of ex->inputs, n floats: the inputs have been verified, and are opened if ex says so. */
+static cg_status cg_robust_fold_(cg_ex_ *ex, size_t n) {
+    const cg_extra side = cg_decode_extra_(ex);
+    cg_status s = CG_OK;
+    for (size_t q = 0; q < cg_ranks_(ex) && s == CG_OK; q++) {
+        float *row = n ? ex->mem.rows + q * n : NULL;
+        if (!ex->inputs.opened) s = cg_ex_decode_(ex, ex->inputs.packet[q], ex->inputs.len[q], 1.0f, 0.0f, row, n);
+        else s = cg_packet_decode_(&ex->inputs.decoder[q], &side, 1.0f, 0.0f, row, NULL, 1);
+    }
+    if (s == CG_OK && n) cg_fold_row_of_(ex->desc.fold)->combine(ex, n);
+    return s;
+}
+/* What all robust folds refuse, as a sentence; limit: what fold_limit has to stay below. */
+static const char *cg_refuse_robust_(const cg_ex_ *ex, float limit, const char *range) {
+    if (!cg_route_has_(ex, CG_ROUTE_PACKETS_MEET_) || cg_route_has_(ex, CG_ROUTE_STRIPES_))
+        return "a robust fold compares whole vectors of all ranks on one rank: take allgather or server";
+    if (ex->desc.weight != 0.0f) return "a robust fold has no weights: a rank that lies would choose a large one";
+    if (!(ex->desc.fold_limit >= 0.0f) || !(ex->desc.fold_limit < limit)) return range;
+    return NULL;
+}
+/* Columns are compared, so every rank has to have sent something in each of them. */
+static const char *cg_refuse_sorted_(const cg_ex_ *ex, float limit, const char *range) {
+    if (ex->plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_) ||
+        (ex->plan.traits & CG_IS_PRIVATE_ && ex->desc.op.sample.id))
+        return "where most ranks have sent nothing, the median and the trimmed mean are 0: take an operator that sends "
+               "the same places on all ranks, or the fold clipped";
+    return cg_refuse_robust_(ex, limit, range);
+}
+static const char *cg_refuse_median_(const cg_ex_ *ex) {
+    return cg_refuse_sorted_(ex, 1e-45f, "the median has no limit: fold_limit must be 0");
+}
+static const char *cg_refuse_trimmed_(const cg_ex_ *ex) {
+    if (ex->transport.size < 3) return "a trimmed mean needs 3 ranks or more: the largest and the smallest value go";
+    return cg_refuse_sorted_(ex, 0.5f, "fold_limit of a trimmed mean, the share cut at each end, must be below 0.5");
+}
+static const char *cg_refuse_clipped_(const cg_ex_ *ex) {
+    return cg_refuse_robust_(ex, CG_FLT_MAX_,
+        "fold_limit, the multiple of the median norm, must be finite, and not "
+        "negative");
+}
+
 /* src/exchange/accumulate.h */
 /* accumulate: sum = weight * grad + packets + weight * carry, by blocks, so that sum is written to memory once
 
@@ -2490,9 +2648,15 @@ static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, fl
     if (!cg_decoder_by_blocks_(d, alpha, b->packet_count || b->grad ? 1.0f : 0.0f, b->sum)) b->not_by_blocks = 1;
     b->packet_count++;
 }
-/* ex->inputs of all ranks, each with its weight in the result. */
+/* ex->inputs of all ranks, each with its weight in the result; or what a robust fold makes of them, as one term. */
 static void cg_accum_ranks_(cg_ex_ *ex, float *sum, size_t n, cg_accum_ *b) {
     cg_accum_open_(b, ex, sum, n);
+    if (cg_fold_row_of_(ex->desc.fold)->combine) {
+        b->status = cg_robust_fold_(ex, n);
+        b->grad = ex->mem.rows;
+        b->grad_weight = 1.0f;
+        return;
+    }
     for (size_t q = 0; q < cg_ranks_(ex); q++)
         cg_accum_packet_(b, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_alpha_(ex, q));
 }
@@ -2711,7 +2875,8 @@ static const char *cg_refuse_contributors_(const cg_ex_ *ex) {
 static void cg_plan_allgather_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
     const uint64_t size = (uint64_t)ex->transport.size;
     ex->mem.inbox = cg_arena_take_(arena, cg_mul_sat_(size, ex->plan.packet_room));
-    if (ex->plan.has_pairs)
+    cg_robust_plan_(ex, arena);
+    if (ex->plan.has_pairs && !cg_fold_has_(ex, CG_FOLD_IS_ROBUST_))
         ex->inputs.reader = (cg_sparse_reader_ *)(void *)cg_arena_take_(
             arena, cg_mul_sat_(size, sizeof(cg_sparse_reader_)));
     ex->reduced.cap = cg_folds_to_packet_(ex) ? ex->plan.packet_room : 0;
@@ -2782,7 +2947,8 @@ static void cg_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
         return;
     }
     ex->mem.sum = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, cg_stripe_max_n_(ex)));
-    if (ex->desc.carry ||
+    cg_robust_plan_(ex, arena);
+    if (ex->desc.carry || cg_fold_has_(ex, CG_FOLD_IS_ROBUST_) ||
         (ex->plan.back_traits & CG_IS_F32_ && !ex->plan.back.select.id && !ex->plan.back.sample.id &&
             !ex->plan.back.transform.id))
         return;
@@ -3703,12 +3869,15 @@ static const cg_route_row_ cg_route_rows_[] = {
         cg_plan_linear_, cg_route_linear_, cg_write_linear_ },
 };
 static const cg_fold_row_ cg_fold_rows_[] = {
-    { CG_FOLD_MEAN, "mean", CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_, NULL, NULL },
-    { CG_FOLD_SUM, "sum", CG_FOLD_IS_LINEAR_, NULL, NULL },
-    { CG_FOLD_VOTE, "vote", CG_FOLD_NEEDS_SIGNS_, cg_refuse_vote_, cg_vote_of_inputs_ },
+    { CG_FOLD_MEAN, "mean", CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_, NULL, NULL, NULL },
+    { CG_FOLD_SUM, "sum", CG_FOLD_IS_LINEAR_, NULL, NULL, NULL },
+    { CG_FOLD_VOTE, "vote", CG_FOLD_NEEDS_SIGNS_, cg_refuse_vote_, cg_vote_of_inputs_, NULL },
     { CG_FOLD_CONTRIBUTORS, "contributors", CG_FOLD_DIVIDES_ | CG_FOLD_NEEDS_PLACES_, cg_refuse_contributors_,
-        cg_mean_of_contributors_ },
-    { 0, "", 0, NULL, NULL }, /* of a fold that is not known, and refused */
+        cg_mean_of_contributors_, NULL },
+    { CG_FOLD_MEDIAN, "median", CG_FOLD_DIVIDES_ | CG_FOLD_IS_ROBUST_, cg_refuse_median_, NULL, cg_fold_median_ },
+    { CG_FOLD_TRIMMED, "trimmed", CG_FOLD_DIVIDES_ | CG_FOLD_IS_ROBUST_, cg_refuse_trimmed_, NULL, cg_fold_trimmed_ },
+    { CG_FOLD_CLIPPED, "clipped", CG_FOLD_DIVIDES_ | CG_FOLD_IS_ROBUST_, cg_refuse_clipped_, NULL, cg_fold_clipped_ },
+    { 0, "", 0, NULL, NULL, NULL }, /* of a fold that is not known, and refused */
 };
 enum {
     CG_ROUTE_COUNT_ = sizeof cg_route_rows_ / sizeof cg_route_rows_[0],

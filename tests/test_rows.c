@@ -294,10 +294,10 @@ TEST rows_stand_at_their_ids(void) {
     ASSERT_EQ(NULL, cg_index_coder_at_(4));
     for (uint32_t id = 0; id <= CG_ROUTE_LINEAR; id++) ASSERT_EQ_FMT(id, cg_route_row_of_(id)->id, "%u");
     ASSERT_EQ_FMT(0u, cg_route_row_of_(CG_ROUTE_LINEAR + 1)->traits, "%u");
-    for (uint32_t id = 0; id <= CG_FOLD_CONTRIBUTORS; id++) ASSERT_EQ_FMT(id, cg_fold_row_of_(id)->id, "%u");
-    ASSERT_EQ_FMT(0u, cg_fold_row_of_(CG_FOLD_CONTRIBUTORS + 1)->traits, "%u");
+    for (uint32_t id = 0; id <= CG_FOLD_CLIPPED; id++) ASSERT_EQ_FMT(id, cg_fold_row_of_(id)->id, "%u");
+    ASSERT_EQ_FMT(0u, cg_fold_row_of_(CG_FOLD_CLIPPED + 1)->traits, "%u");
     ASSERT(cg_is_known_(CG_ROUTE_LINEAR, CG_FOLD_CONTRIBUTORS));
-    ASSERT(!cg_is_known_(CG_ROUTE_LINEAR + 1, 0) && !cg_is_known_(0, CG_FOLD_CONTRIBUTORS + 1));
+    ASSERT(!cg_is_known_(CG_ROUTE_LINEAR + 1, 0) && !cg_is_known_(0, CG_FOLD_CLIPPED + 1));
     for (uint32_t id = 0; id <= CG_EF_ONEBIT_ADAM; id++) ASSERT_EQ_FMT(id, cg_ef_row_at_(id)->id, "%u");
     ASSERT_EQ(NULL, cg_ef_row_at_(CG_EF_ONEBIT_ADAM + 1));
     PASS();
@@ -348,7 +348,7 @@ TEST lengths_of_index_codes(void) {
 TEST traits_of_routes_are_what_was_asked(void) {
     cg_ex_ ex;
     for (uint32_t route = CG_ROUTE_ALLGATHER; route <= CG_ROUTE_LINEAR; route++)
-        for (uint32_t fold = 0; fold <= CG_FOLD_CONTRIBUTORS; fold++)
+        for (uint32_t fold = 0; fold <= CG_FOLD_CLIPPED; fold++)
             for (int how = 0; how < 128; how++) {
                 const int striped = route == CG_ROUTE_RING || route == CG_ROUTE_SCATTER;
                 const int hops = route == CG_ROUTE_RING || route == CG_ROUTE_TREE;

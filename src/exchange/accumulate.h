@@ -32,9 +32,15 @@ static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, fl
     if (!cg_decoder_by_blocks_(d, alpha, b->packet_count || b->grad ? 1.0f : 0.0f, b->sum)) b->not_by_blocks = 1;
     b->packet_count++;
 }
-/* ex->inputs of all ranks, each with its weight in the result. */
+/* ex->inputs of all ranks, each with its weight in the result; or what a robust fold makes of them, as one term. */
 static void cg_accum_ranks_(cg_ex_ *ex, float *sum, size_t n, cg_accum_ *b) {
     cg_accum_open_(b, ex, sum, n);
+    if (cg_fold_row_of_(ex->desc.fold)->combine) {
+        b->status = cg_robust_fold_(ex, n);
+        b->grad = ex->mem.rows;
+        b->grad_weight = 1.0f;
+        return;
+    }
     for (size_t q = 0; q < cg_ranks_(ex); q++)
         cg_accum_packet_(b, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_alpha_(ex, q));
 }

@@ -160,7 +160,8 @@ static const char *cg_refuse_contributors_(const cg_ex_ *ex) {
 static void cg_plan_allgather_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
     const uint64_t size = (uint64_t)ex->transport.size;
     ex->mem.inbox = cg_arena_take_(arena, cg_mul_sat_(size, ex->plan.packet_room));
-    if (ex->plan.has_pairs)
+    cg_robust_plan_(ex, arena);
+    if (ex->plan.has_pairs && !cg_fold_has_(ex, CG_FOLD_IS_ROBUST_))
         ex->inputs.reader = (cg_sparse_reader_ *)(void *)cg_arena_take_(
             arena, cg_mul_sat_(size, sizeof(cg_sparse_reader_)));
     ex->reduced.cap = cg_folds_to_packet_(ex) ? ex->plan.packet_room : 0;

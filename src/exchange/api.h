@@ -58,7 +58,11 @@ typedef enum cg_fold {
     CG_FOLD_MEAN = 0,
     CG_FOLD_SUM /* on the route allgather a sum too large for f32 is Inf */,
     CG_FOLD_VOTE /* majority of signs, + for a tie */,
-    CG_FOLD_CONTRIBUTORS /* mean over the ranks whose packet has that value */
+    CG_FOLD_CONTRIBUTORS /* mean over the ranks whose packet has that value */,
+    /* folds that a minority of ranks cannot spoil, whatever it sends; desc.fold_limit is their parameter */
+    CG_FOLD_MEDIAN /* coordinate by coordinate */,
+    CG_FOLD_TRIMMED /* coordinate by coordinate the mean without the largest and the smallest values */,
+    CG_FOLD_CLIPPED /* the mean of vectors that are scaled down to a multiple of the median norm */
 } cg_fold;
 /* The name of a route or fold in text, as "scatter" and "mean"; NULL: there is none with that number. */
 CG_API_ const char *cg_route_name(uint32_t route);
@@ -129,6 +133,9 @@ typedef struct cg_exchange_desc {
     /* hash of what must be the same on all ranks beside desc: ranks that differ get CG_E_MISMATCH; 0: nothing */
     uint64_t common;
     uint32_t sum; /* cg_sum: how f32 values are summed; anything but 0 needs sendrecv, and takes it */
+    /* TRIMMED: share of ranks cut at each end, below 0.5; 0 means 0.25, and at least one rank is cut. CLIPPED: the
+       longest norm, as a multiple of the median norm; 0 means 1. Otherwise 0 */
+    float fold_limit;
     /* What a message costs: alpha seconds and beta seconds per byte. Routes and ways to sum are chosen by it. 0: 4e-5
        and 2e-9, a common network */
     double alpha, beta;
@@ -400,6 +407,8 @@ struct cg_exchange_state {
         float *sum;             /* [mem] decoded sum that is encoded again; then what that has lost */
         uint8_t *lists;         /* [mem] two cg_list_ of list_cap values; merge, region, shared */
         size_t list_cap;        /* values */
+        float *rows;            /* [mem] robust folds: N x n, every rank's decoded vector */
+        double *norms;          /* [mem] robust folds: 2 N */
         uint32_t *contributors; /* [mem] CG_FOLD_CONTRIBUTORS of a selection: ranks that sent each value of the sum */
         double *matrix_work;    /* [mem] linear, low-rank: P and Q in double */
         uint64_t *sizes;        /* [mem] N: bytes of every rank, for the next allgather */

@@ -171,6 +171,15 @@
                                         server or scatter
      contributors  sum of D / ranks     each value is divided by the number of ranks whose packet has one there;
                    that sent one        allgather; no weights
+     The rest are for ranks of which some may be broken or lie (f of N); allgather or server, no weights, N n floats of
+     memory where they are computed. report.used is what the rank has sent.
+     median        middle of the D, of an even number the mean of both in the middle, coordinate by coordinate. Within
+                   the range of what honest ranks have sent there, if f < N/2. The same places on all ranks: no
+                   selections, PermK or private samples
+     trimmed       mean without the c largest and c smallest, coordinate by coordinate; c = fold_limit N, rounded down,
+                   at least 1; fold_limit 0 means 0.25. Within that range if f <= c. Takes what the median takes
+     clipped       mean of D min(1, M/|D|), where M is fold_limit (0 means 1) times the median norm. Liars move it by
+                   at most fold_limit f/N times the longest honest norm, if f < N/2. Takes any operator
 
    FORMATS, little-endian. The opening record:
 

@@ -24,7 +24,8 @@ static void cg_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
         return;
     }
     ex->mem.sum = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, cg_stripe_max_n_(ex)));
-    if (ex->desc.carry ||
+    cg_robust_plan_(ex, arena);
+    if (ex->desc.carry || cg_fold_has_(ex, CG_FOLD_IS_ROBUST_) ||
         (ex->plan.back_traits & CG_IS_F32_ && !ex->plan.back.select.id && !ex->plan.back.sample.id &&
             !ex->plan.back.transform.id))
         return;

@@ -48,6 +48,7 @@ enum {
     CG_FOLD_IS_LINEAR_ = 1 << 0,   /* a sum with factors: packets may be added in any order and place */
     CG_FOLD_DIVIDES_ = 1 << 1,     /* by the sum of weights */
     CG_FOLD_NEEDS_SIGNS_ = 1 << 2, /* the values are +-1, and so is the result */
+    CG_FOLD_IS_ROBUST_ = 1 << 4,   /* compares what ranks have sent, value by value or as a whole */
     CG_FOLD_NEEDS_PLACES_ = 1 << 3 /* the result depends on where each rank has sent values; dense, it is a mean */
 };
 typedef struct cg_fold_row_ {
@@ -55,7 +56,8 @@ typedef struct cg_fold_row_ {
     const char *name; /* in text */
     uint32_t traits;
     const char *(*refuse)(const cg_ex_ *ex); /* a sentence why, or NULL */
-    cg_status (*reduce)(cg_ex_ *ex); /* reduced.packet = the fold of ex->inputs; NULL: their weighted sum is it */
+    cg_status (*reduce)(cg_ex_ *ex); /* reduced.packet = the fold of ex->inputs; NULL: not a packet of their kind */
+    void (*combine)(cg_ex_ *ex, size_t n); /* ex->mem.rows, N rows of n, to one; NULL: the weighted sum is the fold */
 } cg_fold_row_;
 /* The row of a known route or fold; of another one that has no traits. In exchange/rows.h. */
 static const cg_route_row_ *cg_route_row_of_(uint32_t route);
@@ -106,7 +108,8 @@ static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_resolved_ *r) {
     const uint32_t traits = r->plan.traits;
     const uint64_t allgather_bytes = cg_mul_sat_(r->bound, (uint64_t)ex->transport.size - 1);
     const int may_reencode = r->is_unbiased || cg_is_reducible_(ex, r) || ex->desc.carry;
-    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_) || traits & (CG_NEEDS_SUPPORT_ | CG_IS_PER_RANK_) || op->k)
+    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_ | CG_FOLD_IS_ROBUST_) ||
+        traits & (CG_NEEDS_SUPPORT_ | CG_IS_PER_RANK_) || op->k)
         return CG_ROUTE_ALLGATHER;
     if (traits & CG_IS_LINEAR_MATRIX_) return CG_ROUTE_LINEAR;
     if (traits & CG_IS_MATRIX_) return CG_ROUTE_ALLGATHER;
@@ -246,6 +249,8 @@ static const char *cg_bad_field_(const cg_ex_ *ex) {
     if (d->sum > CG_SUM_HALVING) return "sum is CG_SUM_AUTO, _RING, _TREE, _DOUBLING or _HALVING";
     if (d->sum && !ex->transport.sendrecv && ex->transport.size > 1)
         return "this way to sum needs the sendrecv callback: give it, or take CG_SUM_AUTO";
+    if (d->fold_limit != 0.0f && !(cg_fold_row_of_(d->fold)->traits & CG_FOLD_IS_ROBUST_))
+        return "fold_limit is for the folds trimmed and clipped: it must be 0";
     if (!CG_RESERVE_IS_ZERO_(d->reserved)) return "desc.reserved must be 0: start from CG_ZERO";
     if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
     return NULL;
@@ -291,7 +296,8 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     ex->plan.k = (size_t)r->target_k;
     /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
        desc.op */
-    ex->plan.exact = cg_is_reducible_(ex, r) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
+    ex->plan.exact = cg_is_reducible_(ex, r) && ex->desc.weight == 0.0f && !cg_has_back_(ex) &&
+        !cg_fold_has_(ex, CG_FOLD_IS_ROBUST_);
     own_back = !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) &&
         (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, r));
     ex->plan.back = !own_back ? *op : ex->desc.back ? *ex->desc.back : cg_dense();

@@ -37,12 +37,15 @@ static const cg_route_row_ cg_route_rows_[] = {
         cg_plan_linear_, cg_route_linear_, cg_write_linear_ },
 };
 static const cg_fold_row_ cg_fold_rows_[] = {
-    { CG_FOLD_MEAN, "mean", CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_, NULL, NULL },
-    { CG_FOLD_SUM, "sum", CG_FOLD_IS_LINEAR_, NULL, NULL },
-    { CG_FOLD_VOTE, "vote", CG_FOLD_NEEDS_SIGNS_, cg_refuse_vote_, cg_vote_of_inputs_ },
+    { CG_FOLD_MEAN, "mean", CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_, NULL, NULL, NULL },
+    { CG_FOLD_SUM, "sum", CG_FOLD_IS_LINEAR_, NULL, NULL, NULL },
+    { CG_FOLD_VOTE, "vote", CG_FOLD_NEEDS_SIGNS_, cg_refuse_vote_, cg_vote_of_inputs_, NULL },
     { CG_FOLD_CONTRIBUTORS, "contributors", CG_FOLD_DIVIDES_ | CG_FOLD_NEEDS_PLACES_, cg_refuse_contributors_,
-        cg_mean_of_contributors_ },
-    { 0, "", 0, NULL, NULL }, /* of a fold that is not known, and refused */
+        cg_mean_of_contributors_, NULL },
+    { CG_FOLD_MEDIAN, "median", CG_FOLD_DIVIDES_ | CG_FOLD_IS_ROBUST_, cg_refuse_median_, NULL, cg_fold_median_ },
+    { CG_FOLD_TRIMMED, "trimmed", CG_FOLD_DIVIDES_ | CG_FOLD_IS_ROBUST_, cg_refuse_trimmed_, NULL, cg_fold_trimmed_ },
+    { CG_FOLD_CLIPPED, "clipped", CG_FOLD_DIVIDES_ | CG_FOLD_IS_ROBUST_, cg_refuse_clipped_, NULL, cg_fold_clipped_ },
+    { 0, "", 0, NULL, NULL, NULL }, /* of a fold that is not known, and refused */
 };
 enum {
     CG_ROUTE_COUNT_ = sizeof cg_route_rows_ / sizeof cg_route_rows_[0],
