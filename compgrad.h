@@ -78,9 +78,17 @@
      COMPGRAD_LINKED           another object of the program has the functions: COMPGRAD_IMPLEMENTATION has no effect
      COMPGRAD_NO_SIMD          plain C, without SIMD instructions
      COMPGRAD_NO_AVX512        AVX2 at most
+     COMPGRAD_ONLY             only the stages and codes that have a COMPGRAD_WITH_..., below
      COMPGRAD_OPENMP           use OpenMP, if the compiler has it switched on
      COMPGRAD_ASSERT(c)        how to check a condition inside the library; default: not at all
    The functions need memcpy, memset and memmove from outside (with tcc also its runtime); -ffreestanding works.
+
+   LEAVING OUT. A small device carries what it uses: define COMPGRAD_ONLY, and for each name in the table of operators
+   below COMPGRAD_WITH_ and the name in capitals, as in COMPGRAD_WITH_TOPK and COMPGRAD_WITH_F16; presets need the
+   stages that they are made of. Dense f32 values, packed symbols and the codes eliasfano and bitmap are always there.
+   An operator or packet with a stage that was left out is CG_E_VERSION, and the sentence names it: that of
+   cg_op_parse_why, of cg_op_about, or of a report. With gcc -Os, COMPGRAD_NO_SIMD, -ffunction-sections and
+   -Wl,--gc-sections, topk and f16 take less than 40 KB.
 
    CHOOSING. cg_op_about(&op, n, &about) says, without a vector, whether an operator is unbiased, how large its error is
    at most, how many bits it takes, whether it needs error feedback and whether all its packets have one length; or why
@@ -370,8 +378,8 @@
       "where the call has one, has them")                                                                              \
   X(CG_E_CORRUPT, 20, "these bytes are not as they were written: send or read them again")                             \
   X(CG_E_VERSION, 21,                                                                                                  \
-      "made with a format version, stage or codec that this build does not know: update compgrad, or pass the codec "  \
-      "in cg_extra.codecs")                                                                                            \
+      "made with a format version, stage or codec that this build does not know: update compgrad, take the stage in "  \
+      "(COMPGRAD_WITH_...), or pass the codec in cg_extra.codecs")                                                     \
   X(CG_E_MISMATCH, 22,                                                                                                 \
       "intact, but of something else: compare n, operator, kind, tensor, step and seed on both sides")                 \
   X(CG_E_NONFINITE, 30, "NaN or Inf in the values or in their sum: skip this step, or lower the loss scale")           \
@@ -728,7 +736,8 @@ typedef struct cg_extra {
     const cg_codec *const *codecs; /* pointers to your own quantizers */
     size_t codec_count;
     uint32_t flags; /* CG_DECODE_DIRECT */
-    /* cg_compress_with and cg_ef_compress_with write here how they went: status, why, need and at. NULL: they do not */
+    /* cg_compress_with, cg_decode and cg_ef_compress_with write here how they went: status, why, need and at. NULL:
+       they do not */
     cg_report *report;
 } cg_extra;
 typedef cg_extra cg_side; /* the name of version 0.1 */
@@ -936,6 +945,35 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  define CG_UNROLL_
 #endif
 
+/* src/core/base/with.h */
+/* with: which rows of the tables this build has
+
+   Offers   CG_IF_, CG_OR_BUILT_, CG_MAY_LEAVE_OUT_, CG_LEFT_OUT_WHY_
+   Needs    the caller's COMPGRAD_ONLY and COMPGRAD_WITH_..., each empty or 1
+   Touches  nothing
+   A row of a table asks for the macro that has its name, so that there is no list beside the tables. A function that
+   only rows name which were left out is not in the object. */
+
+#define CG_BARE_(...) __VA_ARGS__
+#ifdef COMPGRAD_ONLY
+#  define CG_MAY_LEAVE_OUT_ 1
+/* CG_IF_(COMPGRAD_WITH_X, (tokens), (others)): the tokens if the macro is empty or 1, else the others. An empty macro
+   or a 1 makes CG_DEFINED_... a word with a comma, behind which the tokens come second. */
+#  define CG_IF_(with, in, out) CG_IF_PASTE_(with, in, out)
+#  define CG_IF_PASTE_(with, in, out) CG_IF_SECOND_(CG_DEFINED_##with, in, out)
+#  define CG_IF_SECOND_(word, in, out) CG_IF_TAKE_(word in, out, )
+#  define CG_IF_TAKE_(first, second, ...) CG_BARE_ second
+#  define CG_DEFINED_ 0,
+#  define CG_DEFINED_1 0,
+#else
+#  define CG_MAY_LEAVE_OUT_ 0
+#  define CG_IF_(with, in, out) CG_BARE_ in
+#endif
+/* Of each row of a list, "| 1" if it is in the build. */
+#define CG_OR_BUILT_(id, ...) CG_IF_(COMPGRAD_WITH_##id, (| 1), (| 0))
+/* Of a row that was left out, what its stage is called, and its macro. */
+#define CG_LEFT_OUT_WHY_(name, macro) name " was left out of this build: COMPGRAD_WITH_" macro " takes it in"
+
 /* src/core/base/fp_begin.h */
 /* fp_begin: strict floating point from here to fp_end, whatever flags the includer compiles with
 
@@ -943,6 +981,10 @@ void *memmove(void *to, const void *from, size_t bytes);
    Needs    nothing
    Touches  the compiler's floating-point state, which fp_end gives back; every header has both once
    All code whose results are part of a packet stands between the two. */
+#if defined(COMPGRAD_ONLY) && defined(__GNUC__) /* functions that only rows name which were left out */
+#  pragma GCC diagnostic push
+#  pragma GCC diagnostic ignored "-Wunused-function"
+#endif
 #if defined(__clang__)
 #  if defined(__x86_64__) || defined(__i386__)
 #    pragma float_control(push)
@@ -7591,6 +7633,7 @@ typedef struct cg_stage_row_ {
     const char *name;          /* as text, a stage is name:arg:size:value:flag */
     const char *params;        /* for messages: name=example of each parameter, in the order of the text */
     const char *warning;       /* what a report says of the stage without error feedback, if it is biased; or NULL */
+                               /* of a stage that was left out, that it was */
     const char *flag_names[2]; /* of the flags 1 and 2; "": there is no such flag */
     uint8_t biasing_flags;     /* those with which the mean of what is decoded differs from x */
     uint8_t unbiasing_flags;   /* those with which it is x, although the stage has CG_IS_BIASED_ */
@@ -7607,15 +7650,33 @@ typedef struct cg_stage_row_ {
 } cg_stage_row_;
 #define CG_PRIVATE_KEY_ 0xBB67AE8584CAA73Bu /* of samples and rotations that differ by rank */
 #define CG_SIZE_MAX_ 0xffffffffu            /* of stage.size */
+/* A row that this build was made without: it has a name, and in place of a warning the sentence that says so. */
+CG_INLINE_ int cg_is_left_out_(const cg_stage_row_ *row) { return CG_MAY_LEAVE_OUT_ && !row->error; }
 /* The code slot holds two codes: its id is the code of the indices, its arg the code of the values. */
-static const char *const cg_value_code_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
-enum { CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0] };
+typedef struct cg_value_code_ {
+    const char *name;
+    const char *left_out; /* NULL, or that it was */
+} cg_value_code_;
+#define CG_VALUE_CODE_LIST_(X) \
+  X(GAMMA, "gamma") X(DELTA, "delta") X(OMEGA, "omega") X(HUFFMAN, "huffman") X(QUARTIC, "quartic")
+#define CG_ROW_(id, name) { name, CG_IF_(COMPGRAD_WITH_##id, (NULL), (CG_LEFT_OUT_WHY_(name, #id))) },
+static const cg_value_code_ cg_value_codes_[] = { { "", NULL }, CG_VALUE_CODE_LIST_(CG_ROW_) };
+#undef CG_ROW_
+enum { CG_VALUE_CODE_COUNT_ = sizeof cg_value_codes_ / sizeof cg_value_codes_[0] };
+/* Whether this build has any code of values, sample and transform: code for them that asks is not in the object if it
+   has none. */
+CG_INLINE_ int cg_builds_value_codes_(void) { return 0 CG_VALUE_CODE_LIST_(CG_OR_BUILT_); }
+CG_INLINE_ int cg_builds_samples_(void); /* in core/rows.h, as the next */
+CG_INLINE_ int cg_builds_transforms_(void);
+static int cg_is_sampled_(const cg_op *op) { return cg_builds_samples_() && op->sample.id != 0; }
+static int cg_is_transformed_(const cg_op *op) { return cg_builds_transforms_() && op->transform.id != 0; }
 struct cg_list_;
 struct cg_index_reader_;
 /* A code of indices: how long a section it makes of k > 0 indices below universe, and how it writes and reads one. */
 typedef struct cg_index_coder_ {
     uint8_t id;
     const char *name;
+    const char *left_out; /* NULL, or that it was */
     uint32_t traits;
     uint64_t (*bytes)(uint64_t universe, uint64_t k); /* at most, if CG_INDEX_LENGTH_VARIES_; a multiple of 4 */
     uint64_t (*bound)(uint64_t universe, uint64_t k); /* of any number of indices up to k */
@@ -7660,20 +7721,34 @@ static int cg_stage_is_biased_(unsigned slot, const cg_stage *s) {
     return (row->traits & CG_IS_BIASED_) != 0 || (s->flags & row->biasing_flags) != 0;
 }
 
+/* Why this build does not have a code whose numbers are good: the sentence that says so; NULL: it has it. */
+static const char *cg_code_left_out_(const cg_stage *s) {
+    if (!CG_MAY_LEAVE_OUT_) return NULL;
+    return cg_index_coder_at_(s->id)->left_out ? cg_index_coder_at_(s->id)->left_out : cg_value_codes_[s->arg].left_out;
+}
+/* The sentence of the first stage or code of op that this build was made without; NULL: it was not. */
+static const char *cg_op_left_out_(const cg_op *op) {
+    for (unsigned slot = 0; CG_MAY_LEAVE_OUT_ && slot < CG_SLOT_CODE_; slot++) {
+        const cg_stage_row_ *row = cg_row_at_(slot, cg_op_stage_const_(op, slot)->id);
+        if (row && cg_is_left_out_(row)) return row->warning;
+    }
+    return cg_index_coder_at_(op->code.id) && op->code.arg < CG_VALUE_CODE_COUNT_ ? cg_code_left_out_(&op->code) : NULL;
+}
 /* One stage by itself. CG_E_VERSION: a stage, code or flag that this build does not know. CG_E_ARG: a known stage
    with parameters out of range. */
 static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     const cg_stage_row_ *row;
     if (cg_stage_is_empty_(s)) return CG_OK;
     if (slot == CG_SLOT_CODE_) {
-        if (!cg_index_coder_at_(s->id) || s->arg >= CG_VALUE_CODE_COUNT_) return CG_E_VERSION;
+        if (!cg_index_coder_at_(s->id) || s->arg >= CG_VALUE_CODE_COUNT_ || cg_code_left_out_(s)) return CG_E_VERSION;
         return s->flags || s->size || cg_as_bits_(s->value) ? CG_E_ARG : CG_OK;
     }
     if (s->id == 0) return CG_E_ARG;
     if (slot == CG_SLOT_QUANTIZE_ && cg_is_user_codec_(s))
         return s->flags || !cg_is_finite_(s->value) ? CG_E_ARG : CG_OK;
     row = cg_row_at_(slot, s->id);
-    if (!row || s->flags & ~(unsigned)((row->flag_names[0][0] != 0) | (row->flag_names[1][0] != 0) << 1))
+    if (!row || cg_is_left_out_(row) ||
+        s->flags & ~(unsigned)((row->flag_names[0][0] != 0) | (row->flag_names[1][0] != 0) << 1))
         return CG_E_VERSION;
     if (row->arg_hi ? s->arg < row->arg_lo || s->arg > row->arg_hi : s->arg != 0) return CG_E_ARG;
     if (row->size_hi ? s->size < row->size_lo : s->size != 0) return CG_E_ARG;
@@ -8068,7 +8143,7 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
     if (slot == CG_SLOT_CODE_) {
         cg_text_str_(t, cg_index_coder_at_(s->id)->name);
         if (s->id && s->arg) cg_text_char_(t, '|');
-        cg_text_str_(t, cg_value_code_names_[s->arg]);
+        cg_text_str_(t, cg_value_codes_[s->arg].name);
         return;
     }
     if (!row) {
@@ -8226,7 +8301,7 @@ static const char *cg_stage_name_(size_t i, const char **params) {
     i -= 2;
     for (unsigned id = 1; cg_index_coder_at_(id); id++, i--)
         if (i == 0) return cg_index_coder_at_(id)->name;
-    return i + 1 < CG_VALUE_CODE_COUNT_ ? cg_value_code_names_[i + 1] : NULL;
+    return i + 1 < CG_VALUE_CODE_COUNT_ ? cg_value_codes_[i + 1].name : NULL;
 }
 /* What people call things elsewhere, without '-' and '_', and what it is here. */
 static const char *const cg_other_names_[][2] = { { "powersgd", "lowrank:4:512:256" }, { "svd", "atomo:4:512:256" },
@@ -8531,13 +8606,17 @@ static int cg_parse_stage_(cg_parser_ *s, cg_word_ w, cg_op *op) {
     s->p = w.p + w.len;
     for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
         for (unsigned id = 1; cg_row_at_(slot, id); id++)
-            if (cg_word_is_(w, cg_row_at_(slot, id)->name)) return cg_parse_row_(s, cg_row_at_(slot, id), op);
+            if (cg_word_is_(w, cg_row_at_(slot, id)->name)) {
+                if (!cg_is_left_out_(cg_row_at_(slot, id))) return cg_parse_row_(s, cg_row_at_(slot, id), op);
+                cg_op_stage_(op, slot)->id = (uint8_t)id; /* cg_parse_all_ says it */
+                return 1;
+            }
     for (size_t i = 0; i < CG_PRESET_ROWS_; i++)
         if (cg_word_is_(w, cg_preset_rows_[i].name)) return cg_parse_preset_(s, i, op);
     for (unsigned i = 1; cg_index_coder_at_(i); i++)
         if (cg_word_is_(w, cg_index_coder_at_(i)->name)) return op->code.id = (uint8_t)i, 1;
     for (unsigned i = 1; i < CG_VALUE_CODE_COUNT_; i++)
-        if (cg_word_is_(w, cg_value_code_names_[i])) return op->code.arg = (uint16_t)i, 1;
+        if (cg_word_is_(w, cg_value_codes_[i].name)) return op->code.arg = (uint16_t)i, 1;
     if (cg_word_is_(w, "dense")) return 1;
     return cg_word_is_(w, "user") ? cg_parse_user_(s, op) : cg_unknown_name_(s, w);
 }
@@ -8548,6 +8627,7 @@ typedef struct cg_stages_read_ {
     cg_op op;                      /* of all stages so far */
     cg_word_ name[CG_SLOT_COUNT_]; /* of the stage that fills each slot; p NULL: none does */
     unsigned reached;              /* the last slot that is filled */
+    int left_out;                  /* the sentence names a stage that this build was made without */
 } cg_stages_read_;
 static const char *const cg_slot_names_[] = { "sample", "transform", "selection", "quantizer", "code", "" };
 
@@ -8612,7 +8692,10 @@ static int cg_parse_all_(cg_parser_ *s, cg_stages_read_ *read) {
             return cg_why_(
                 s, s->p, "the text is empty: write an operator, as in 'topk:0.01' or 'topk:0.01|absmax:4:512'");
         }
-        if (!cg_parse_stage_(s, w, &one) || !cg_stage_fits_in_(s, read, w, &one)) return 0;
+        if (!cg_parse_stage_(s, w, &one)) return 0;
+        why = cg_op_left_out_(&one);
+        if (why) return read->left_out = 1, cg_why_(s, w.p, why);
+        if (!cg_stage_fits_in_(s, read, w, &one)) return 0;
         for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
             if (cg_stage_is_empty_(cg_op_stage_const_(&one, slot))) continue;
             read->reached = slot;
@@ -8647,7 +8730,7 @@ static cg_status cg_op_parse_(cg_op *op, const char *text, char *why, size_t cap
     else if (cg_parse_all_(&s, &read)) {
         *op = read.op;
         status = CG_OK;
-    }
+    } else if (read.left_out) status = CG_E_VERSION;
     if (why && cap) *s.why.at = 0;
     return status;
 }
@@ -9600,6 +9683,7 @@ typedef struct cg_layout_ {
     uint64_t scale_bytes, piece_table_bytes;
     uint64_t codes_bytes; /* of the codes; with a value code, their maximum */
 } cg_layout_;
+static int cg_is_coded_(const cg_layout_ *lay) { return cg_builds_value_codes_() && lay->value_code; }
 
 /* Bytes from the start of the codes to value `first`, a multiple of 1024; packed only. */
 CG_INLINE_ size_t cg_codes_offset_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->bits_x32; }
@@ -9840,6 +9924,8 @@ typedef struct cg_source_ {
     int to_sample, to_transform; /* what is still to be done with x */
 } cg_source_;
 
+static int cg_source_samples_(const cg_source_ *src) { return cg_builds_samples_() && src->to_sample; }
+static int cg_source_transforms_(const cg_source_ *src) { return cg_builds_transforms_() && src->to_transform; }
 static int cg_source_is_lazy_(const cg_source_ *src) { return src->producer && src->producer->lazy; }
 /* Values [first, first + many): where they lie in x, or with x NULL what the lazy producer makes of them in buf. */
 static const float *cg_values_view_(const float *x, const cg_producer_ *lazy, size_t first, size_t many, float *buf) {
@@ -9860,8 +9946,9 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
     size_t index[64];
     cg_strata_ strata;
     const int scaled = !(src->info->op.sample.flags & CG_FLAG_UNSCALED);
-    if (cg_source_is_lazy_(src) && !src->to_sample) src->producer->make(src->producer->user, first, count, buf);
-    if (!src->to_sample) return cg_source_is_lazy_(src) ? buf : cg_at_(src->x, first);
+    if (cg_source_is_lazy_(src) && !cg_source_samples_(src))
+        src->producer->make(src->producer->user, first, count, buf);
+    if (!cg_source_samples_(src)) return cg_source_is_lazy_(src) ? buf : cg_at_(src->x, first);
     cg_strata_open_(&strata, src->info, first);
     for (size_t i = 0; i < count; i += 64) { /* ask for 64 cache lines before waiting for the first */
         size_t many = cg_min_(64, count - i);
@@ -9882,11 +9969,11 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
 /* Values [first, first + count) after the transform, which must lie in one chunk: where they lie, or in buf, which has
    room for CG_CHUNK_. Whole blocks are transformed, so buf may hold more around them. */
 static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
-    const int in_buf = src->to_sample || cg_source_is_lazy_(src);
+    const int in_buf = cg_source_samples_(src) || cg_source_is_lazy_(src);
     size_t block_size, base, end, available;
     uint64_t key;
-    if (!in_buf && !src->to_transform) return cg_at_(src->x, first);
-    if (!src->to_transform) return cg_source_gather_(src, first, count, buf);
+    if (!in_buf && !cg_source_transforms_(src)) return cg_at_(src->x, first);
+    if (!cg_source_transforms_(src)) return cg_source_gather_(src, first, count, buf);
     key = cg_stage_key_(&src->info->op.transform, &src->info->tag);
     block_size = cg_transformer_of_(&src->info->op)->block;
     base = first / block_size * block_size;
@@ -11643,23 +11730,33 @@ static cg_status cg_select_given_(const cg_selector_ *p);
 #define CG_NOT_NEGATIVE_ 0.0f, CG_FLT_MAX_, 0
 #define CG_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
 
+/* The part of a stage that was left out (core/base/with.h). */
+#define CG_LEFT_OUT_(slot, id, name, macro) \
+  { slot, id, name, "", CG_LEFT_OUT_WHY_(name, macro), CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, NULL }
+
 /* ---- samples ---- */
 
 typedef struct cg_sampler_ {
     cg_stage_row_ stage;
     uint64_t (*sampled_n)(const cg_op *op, uint64_t n, const cg_tag *tag); /* see core/plan.h */
 } cg_sampler_;
-#define CG_ROW_(id, name, params, warning, flags, traits, size, value, sampled_n, error)                         \
-  {                                                                                                              \
-    { CG_SLOT_SAMPLE_, id, name, params, warning, flags, traits, CG_NO_ARG_, size, value, cg_error_##error##_ }, \
-        cg_sampled_##sampled_n##_                                                                                \
-  }
+#define CG_ROW_(id, name, params, warning, flags, traits, size, value, sampled_n, error)                   \
+  CG_IF_(COMPGRAD_WITH_##id,                                                                               \
+      ({ { CG_SLOT_SAMPLE_, CG_SAMPLE_##id, name, params, warning, flags, traits, CG_NO_ARG_, size, value, \
+             cg_error_##error##_ },                                                                        \
+          cg_sampled_##sampled_n##_ }),                                                                    \
+      ({ CG_LEFT_OUT_(CG_SLOT_SAMPLE_, CG_SAMPLE_##id, name, #id), cg_sampled_all_ })),
+/* clang-format off */
+#define CG_SAMPLE_LIST_(X)                                                                                            \
+  X(RANDK, "randk", "ratio=0.01", CG_STALLS_("randk:unscaled"), CG_FLAGS_("unscaled", "private", 1),                  \
+      CG_SAMPLES_RATIO_, CG_NO_SIZE_, CG_RATIO_, randk, randk)                                                        \
+  X(PERMK, "permk", "workers=8", CG_STALLS_("permk:unscaled"), CG_FLAG_("unscaled"), CG_IS_PER_RANK_,                 \
+      CG_SIZE_(1), CG_NO_VALUE_, permk, permk)
+/* clang-format on */
 static const cg_sampler_ cg_samplers_[] = {
-    CG_ROW_(0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_SIZE_, CG_NO_VALUE_, all, none),
-    CG_ROW_(CG_SAMPLE_RANDK, "randk", "ratio=0.01", CG_STALLS_("randk:unscaled"), CG_FLAGS_("unscaled", "private", 1),
-        CG_SAMPLES_RATIO_, CG_NO_SIZE_, CG_RATIO_, randk, randk),
-    CG_ROW_(CG_SAMPLE_PERMK, "permk", "workers=8", CG_STALLS_("permk:unscaled"), CG_FLAG_("unscaled"), CG_IS_PER_RANK_,
-        CG_SIZE_(1), CG_NO_VALUE_, permk, permk),
+    { { CG_SLOT_SAMPLE_, 0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, cg_error_none_ },
+        cg_sampled_all_ },
+    CG_SAMPLE_LIST_(CG_ROW_)
 };
 #undef CG_ROW_
 
@@ -11667,65 +11764,69 @@ static const cg_sampler_ cg_samplers_[] = {
 
 #define CG_ROW_(id, name, params, warning, flags, traits, arg, size, value, transformed_n, block, apply, factor, \
     work_bytes, error)                                                                                           \
-  {                                                                                                              \
-    { CG_SLOT_TRANSFORM_, id, name, params, warning, flags, traits, arg, size, value, cg_error_##error##_ },     \
-        cg_transformed_##transformed_n##_, block, apply, factor, work_bytes                                      \
-  }
+  CG_IF_(COMPGRAD_WITH_##id,                                                                                     \
+      ({ { CG_SLOT_TRANSFORM_, CG_TRANSFORM_##id, name, params, warning, flags, traits, arg, size, value,        \
+             cg_error_##error##_ },                                                                              \
+          cg_transformed_##transformed_n##_, block, apply, factor, work_bytes }),                                \
+      ({ CG_LEFT_OUT_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_##id, name, #id), cg_transformed_same_, 0, NULL, NULL,    \
+          NULL })),
+/* clang-format off */
+#define CG_TRANSFORM_LIST_(X)                                                                                         \
+  X(ROTATE, "rotate", "rounds=3", NULL, CG_FLAGS_("", "private", 0), CG_IS_ROTATION_, CG_ARG_(1, 3), CG_NO_SIZE_,     \
+      CG_NO_VALUE_, rotate, CG_ROTATE_BLOCK_, cg_apply_rotation_, NULL, NULL, none)                                   \
+  X(DCT, "dct", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, dct, CG_DCT_BLOCK_,                 \
+      cg_apply_dct_, NULL, NULL, none)                                                                                \
+  X(LOWRANK, "lowrank", "rank=4:rows=512:cols=256", CG_STALLS_("lowrank"), CG_NO_FLAGS_, CG_IS_MATRIX_ |              \
+      CG_IS_LINEAR_MATRIX_ | CG_IS_BIASED_, CG_ARG_(1, 64), CG_SIZE_(1), CG_VALUE_(1.0f, 16777216.0f), matrix, 0,     \
+      NULL, cg_factor_lowrank_, cg_work_bytes_lowrank_, by_data)                                                      \
+  X(ATOMO, "atomo", "budget=4:rows=512:cols=256", NULL, CG_NO_FLAGS_, CG_IS_MATRIX_, CG_ARG_(1, 64), CG_SIZE_(1),     \
+      CG_VALUE_(1.0f, 16777216.0f), matrix, 0, NULL, cg_factor_atomo_, cg_work_bytes_atomo_, atomo)
+/* clang-format on */
 static const cg_transformer_ cg_transformers_[] = {
-    CG_ROW_(0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, same, 0, NULL, NULL, NULL, none),
-    CG_ROW_(CG_TRANSFORM_ROTATE, "rotate", "rounds=3", NULL, CG_FLAGS_("", "private", 0), CG_IS_ROTATION_,
-        CG_ARG_(1, 3), CG_NO_SIZE_, CG_NO_VALUE_, rotate, CG_ROTATE_BLOCK_, cg_apply_rotation_, NULL, NULL, none),
-    CG_ROW_(CG_TRANSFORM_DCT, "dct", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, dct,
-        CG_DCT_BLOCK_, cg_apply_dct_, NULL, NULL, none),
-    CG_ROW_(CG_TRANSFORM_LOWRANK, "lowrank", "rank=4:rows=512:cols=256", CG_STALLS_("lowrank"), CG_NO_FLAGS_,
-        CG_IS_MATRIX_ | CG_IS_LINEAR_MATRIX_ | CG_IS_BIASED_, CG_ARG_(1, 64), CG_SIZE_(1), CG_VALUE_(1.0f, 16777216.0f),
-        matrix, 0, NULL, cg_factor_lowrank_, cg_work_bytes_lowrank_, by_data),
-    CG_ROW_(CG_TRANSFORM_ATOMO, "atomo", "budget=4:rows=512:cols=256", NULL, CG_NO_FLAGS_, CG_IS_MATRIX_,
-        CG_ARG_(1, 64), CG_SIZE_(1), CG_VALUE_(1.0f, 16777216.0f), matrix, 0, NULL, cg_factor_atomo_,
-        cg_work_bytes_atomo_, atomo),
+    { { CG_SLOT_TRANSFORM_, 0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, cg_error_none_ },
+        cg_transformed_same_, 0, NULL, NULL, NULL },
+    CG_TRANSFORM_LIST_(CG_ROW_)
 };
 #undef CG_ROW_
 
 /* ---- selections ---- */
 
-#define CG_ROW_(id, name, params, warning, traits, size, value, max_selected, pick, error)                            \
-  {                                                                                                                   \
-    { CG_SLOT_SELECT_, id, name, params, warning, CG_NO_FLAGS_, CG_IS_SELECTION_ | (traits), CG_NO_ARG_, size, value, \
-        cg_error_##error##_ },                                                                                        \
-        cg_selected_##max_selected##_, cg_select_##pick##_                                                            \
-  }
+#define CG_ROW_(id, name, params, warning, traits, size, value, max_selected, pick, error)                    \
+  CG_IF_(COMPGRAD_WITH_##id,                                                                                  \
+      ({ { CG_SLOT_SELECT_, CG_SELECT_##id, name, params, warning, CG_NO_FLAGS_, CG_IS_SELECTION_ | (traits), \
+             CG_NO_ARG_, size, value, cg_error_##error##_ },                                                  \
+          cg_selected_##max_selected##_, cg_select_##pick##_ }),                                              \
+      ({ CG_LEFT_OUT_(CG_SLOT_SELECT_, CG_SELECT_##id, name, #id), cg_selected_all_, NULL }))
 #define CG_TOPK_TRAITS_ CG_IS_BIASED_ | CG_HAS_RATIO_ | CG_KEEPS_ABOUT_ | CG_KEEPS_LARGEST_
 static const cg_selection_ cg_selections_[] = {
     { { CG_SLOT_SELECT_, 0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, cg_error_none_ },
         cg_selected_all_, NULL },
-    CG_ROW_(CG_SELECT_TOPK, "topk", "ratio=0.01", CG_STALLS_("topk"),
+    CG_ROW_(TOPK, "topk", "ratio=0.01", CG_STALLS_("topk"),
         CG_TOPK_TRAITS_ | CG_TAKES_K_ | CG_KEEPS_EXACTLY_ | CG_TAKES_PRODUCER_, CG_NO_SIZE_, CG_RATIO_, k,
         topk_by_ratio, largest),
-    CG_ROW_(CG_SELECT_THRESHOLD, "threshold", "magnitude=0.001", CG_STALLS_("threshold"), CG_IS_BIASED_, CG_NO_SIZE_,
+    CG_ROW_(THRESHOLD, "threshold", "magnitude=0.001", CG_STALLS_("threshold"), CG_IS_BIASED_, CG_NO_SIZE_,
         CG_NOT_NEGATIVE_, all, threshold, by_data),
-    CG_ROW_(CG_SELECT_DGC, "dgc", "ratio=0.01", CG_STALLS_("dgc"), CG_TOPK_TRAITS_, CG_NO_SIZE_, CG_RATIO_, estimate,
-        dgc, estimated),
-    CG_ROW_(CG_SELECT_MSTOPK, "mstopk", "ratio=0.01", CG_STALLS_("mstopk"),
-        CG_TOPK_TRAITS_ | CG_TAKES_K_ | CG_KEEPS_EXACTLY_, CG_NO_SIZE_, CG_RATIO_, k, mstopk, largest),
-    CG_ROW_(CG_SELECT_SIDCO, "sidco", "ratio=0.01", CG_STALLS_("sidco"), CG_TOPK_TRAITS_, CG_NO_SIZE_, CG_RATIO_,
-        estimate, sidco, estimated),
-    CG_ROW_(CG_SELECT_WANGNI, "wangni", "ratio=0.01", NULL, CG_HAS_RATIO_, CG_NO_SIZE_, CG_RATIO_, all, wangni, wangni),
-    CG_ROW_(CG_SELECT_WANGNIVAR, "wangnivar", "epsilon=0.5", NULL, 0, CG_NO_SIZE_, CG_POSITIVE_, all, wangni_variance,
-        wangnivar),
-    CG_ROW_(CG_SELECT_BINS, "bins", "bin=50", CG_STALLS_("bins"), CG_IS_BIASED_ | CG_NEEDS_AUX_, CG_SIZE_(1),
-        CG_NO_VALUE_, all, adacomp, unknown),
-    CG_ROW_(CG_SELECT_SIDES, "sides", "ratio=0.01", CG_STALLS_("sides"), CG_IS_BIASED_ | CG_HAS_RATIO_, CG_NO_SIZE_,
-        CG_RATIO_, all, sides, sides),
-    CG_ROW_(CG_SELECT_SIDE, "side", "ratio=0.01", CG_STALLS_("side"),
-        CG_IS_BIASED_ | CG_HAS_RATIO_ | CG_KEEPS_ONE_SIDE_, CG_NO_SIZE_, CG_RATIO_, k, sides, side),
-    CG_ROW_(CG_SELECT_CHUNKED, "chunked", "chunk=64:ratio=0.1", CG_STALLS_("chunked"),
+    CG_ROW_(
+        DGC, "dgc", "ratio=0.01", CG_STALLS_("dgc"), CG_TOPK_TRAITS_, CG_NO_SIZE_, CG_RATIO_, estimate, dgc, estimated),
+    CG_ROW_(MSTOPK, "mstopk", "ratio=0.01", CG_STALLS_("mstopk"), CG_TOPK_TRAITS_ | CG_TAKES_K_ | CG_KEEPS_EXACTLY_,
+        CG_NO_SIZE_, CG_RATIO_, k, mstopk, largest),
+    CG_ROW_(SIDCO, "sidco", "ratio=0.01", CG_STALLS_("sidco"), CG_TOPK_TRAITS_, CG_NO_SIZE_, CG_RATIO_, estimate, sidco,
+        estimated),
+    CG_ROW_(WANGNI, "wangni", "ratio=0.01", NULL, CG_HAS_RATIO_, CG_NO_SIZE_, CG_RATIO_, all, wangni, wangni),
+    CG_ROW_(WANGNIVAR, "wangnivar", "epsilon=0.5", NULL, 0, CG_NO_SIZE_, CG_POSITIVE_, all, wangni_variance, wangnivar),
+    CG_ROW_(BINS, "bins", "bin=50", CG_STALLS_("bins"), CG_IS_BIASED_ | CG_NEEDS_AUX_, CG_SIZE_(1), CG_NO_VALUE_, all,
+        adacomp, unknown),
+    CG_ROW_(SIDES, "sides", "ratio=0.01", CG_STALLS_("sides"), CG_IS_BIASED_ | CG_HAS_RATIO_, CG_NO_SIZE_, CG_RATIO_,
+        all, sides, sides),
+    CG_ROW_(SIDE, "side", "ratio=0.01", CG_STALLS_("side"), CG_IS_BIASED_ | CG_HAS_RATIO_ | CG_KEEPS_ONE_SIDE_,
+        CG_NO_SIZE_, CG_RATIO_, k, sides, side),
+    CG_ROW_(CHUNKED, "chunked", "chunk=64:ratio=0.1", CG_STALLS_("chunked"),
         CG_IS_BIASED_ | CG_HAS_RATIO_ | CG_KEEPS_ABOUT_ | CG_KEEPS_EXACTLY_, CG_SIZE_(1), CG_RATIO_, chunked, chunked,
         chunked),
-    CG_ROW_(CG_SELECT_BLOCKS, "blocks", "block=256", NULL, CG_KEEPS_BLOCKS_, CG_SIZE_(1), CG_NO_VALUE_, all, blocks,
-        blocks),
-    CG_ROW_(CG_SELECT_GIVEN, "given", "support=0", CG_STALLS_("given"), CG_IS_BIASED_ | CG_NEEDS_SUPPORT_, CG_SIZE_(0),
+    CG_ROW_(BLOCKS, "blocks", "block=256", NULL, CG_KEEPS_BLOCKS_, CG_SIZE_(1), CG_NO_VALUE_, all, blocks, blocks),
+    CG_ROW_(GIVEN, "given", "support=0", CG_STALLS_("given"), CG_IS_BIASED_ | CG_NEEDS_SUPPORT_, CG_SIZE_(0),
         CG_NO_VALUE_, all, given, by_data),
-    CG_ROW_(CG_SELECT_VARIANCE, "variance", "alpha=1", CG_STALLS_("variance"),
+    CG_ROW_(VARIANCE, "variance", "alpha=1", CG_STALLS_("variance"),
         CG_IS_BIASED_ | CG_NEEDS_AUX_ | CG_AUX_IS_VARIANCE_, CG_NO_SIZE_, CG_NOT_NEGATIVE_, all, variance, by_data),
 };
 #undef CG_ROW_
@@ -11747,84 +11848,86 @@ static const cg_selection_ cg_selections_[] = {
 /* rescale, stored_absmax_bits, stored_limit */
 #define CG_TOTAL_ NULL, NULL, 0
 #define CG_STORED_(width, limit) NULL, cg_stored_absmax_bits_##width##_, limit
-#define CG_ROW_(                                                                                                    \
-    id, name, params, warning, flags, traits, arg, size, value, scales, output, encode, decode, rest, error)        \
-  {                                                                                                                 \
-    { CG_SLOT_QUANTIZE_, id, name, params, warning, flags, traits, arg, size, value, cg_error_##error##_ }, scales, \
-        output, cg_encode_##encode##_, cg_decode_##decode##_, rest                                                  \
-  }
+#define CG_ROW_(                                                                                             \
+    id, name, params, warning, flags, traits, arg, size, value, scales, output, encode, decode, rest, error) \
+  CG_IF_(COMPGRAD_WITH_##id,                                                                                 \
+      ({ { CG_SLOT_QUANTIZE_, CG_QUANTIZE_##id, name, params, warning, flags, traits, arg, size, value,      \
+             cg_error_##error##_ },                                                                          \
+          scales, output, cg_encode_##encode##_, cg_decode_##decode##_, rest }),                             \
+      ({ CG_LEFT_OUT_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_##id, name, #id), CG_LEFT_OUT_QUANTIZER_ }))
+#define CG_LEFT_OUT_QUANTIZER_ CG_NO_SCALES_, CG_PACKED_(0), NULL, NULL, CG_TOTAL_
 /* the same of a format without parameters */
-#define CG_PLAIN_(id, name, params, warning, traits, scales, output, function, rest, error)                      \
-  {                                                                                                              \
-    { CG_SLOT_QUANTIZE_, id, name, params, warning, CG_NO_FLAGS_, traits, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, \
-        cg_error_##error##_ },                                                                                   \
-        scales, output, cg_encode_##function##_, cg_decode_##function##_, rest                                   \
-  }
+#define CG_PLAIN_(id, name, params, warning, traits, scales, output, function, rest, error)                           \
+  CG_IF_(COMPGRAD_WITH_##id,                                                                                          \
+      ({ { CG_SLOT_QUANTIZE_, CG_QUANTIZE_##id, name, params, warning, CG_NO_FLAGS_, traits, CG_NO_ARG_, CG_NO_SIZE_, \
+             CG_NO_VALUE_, cg_error_##error##_ },                                                                     \
+          scales, output, cg_encode_##function##_, cg_decode_##function##_, rest }),                                  \
+      ({ CG_LEFT_OUT_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_##id, name, #id), CG_LEFT_OUT_QUANTIZER_ }))
 static const cg_quantizer_ cg_quantizers_[] = {
-    CG_PLAIN_(0, "", "", NULL, CG_IS_F32_ | CG_CODES_EXPONENTS_, CG_NO_SCALES_, CG_PACKED_(32), f32,
-        CG_STORED_(f32, CG_INF_BITS_), none),
-    CG_ROW_(CG_QUANTIZE_F16, "f16", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
-        CG_NO_SIZE_, CG_NO_VALUE_, CG_NO_SCALES_, CG_PACKED_(16), f16, f16, CG_STORED_(16, 0x7c00), f16),
-    CG_ROW_(CG_QUANTIZE_BF16, "bf16", "", NULL, CG_STOCHASTIC_,
-        CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_ | CG_CODES_EXPONENTS_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
-        CG_NO_SCALES_, CG_PACKED_(16), bf16, bf16, CG_STORED_(16, 0x7f80), bf16),
-    CG_PLAIN_(CG_QUANTIZE_SIGN, "sign", "", CG_STALLS_("sign"), CG_IS_BIASED_ | CG_IS_SIGN_, CG_NO_SCALES_,
-        CG_PACKED_(1), sign, CG_TOTAL_, unknown),
-    CG_PLAIN_(CG_QUANTIZE_EFSIGN, "efsign", "", CG_STALLS_("efsign"), CG_IS_BIASED_, CG_MEAN_AFTERWARDS_, CG_PACKED_(1),
-        efsign, CG_TOTAL_, mean),
-    CG_ROW_(CG_QUANTIZE_ABSMAX, "absmax", "bits=4:bucket=512", NULL, CG_FLAG_("nearest"),
-        CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_,
-        CG_SCALES_(1, absmax, absmax, magnitude), CG_GRID_(of_bits), levels, levels, CG_TOTAL_, grid),
-    CG_ROW_(CG_QUANTIZE_MINMAX, "minmax", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "norm", 1),
+    { { CG_SLOT_QUANTIZE_, 0, "", "", NULL, CG_NO_FLAGS_, CG_IS_F32_ | CG_CODES_EXPONENTS_, CG_NO_ARG_, CG_NO_SIZE_,
+          CG_NO_VALUE_, cg_error_none_ },
+        CG_NO_SCALES_, CG_PACKED_(32), cg_encode_f32_, cg_decode_f32_, CG_STORED_(f32, CG_INF_BITS_) },
+    CG_ROW_(F16, "f16", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_, CG_NO_SIZE_,
+        CG_NO_VALUE_, CG_NO_SCALES_, CG_PACKED_(16), f16, f16, CG_STORED_(16, 0x7c00), f16),
+    CG_ROW_(BF16, "bf16", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_ | CG_CODES_EXPONENTS_,
+        CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, CG_NO_SCALES_, CG_PACKED_(16), bf16, bf16, CG_STORED_(16, 0x7f80), bf16),
+    CG_PLAIN_(SIGN, "sign", "", CG_STALLS_("sign"), CG_IS_BIASED_ | CG_IS_SIGN_, CG_NO_SCALES_, CG_PACKED_(1), sign,
+        CG_TOTAL_, unknown),
+    CG_PLAIN_(EFSIGN, "efsign", "", CG_STALLS_("efsign"), CG_IS_BIASED_, CG_MEAN_AFTERWARDS_, CG_PACKED_(1), efsign,
+        CG_TOTAL_, mean),
+    CG_ROW_(ABSMAX, "absmax", "bits=4:bucket=512", NULL, CG_FLAG_("nearest"), CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_,
+        CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_GRID_(of_bits), levels,
+        levels, CG_TOTAL_, grid),
+    CG_ROW_(MINMAX, "minmax", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "norm", 1),
         CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_ | CG_SCALES_ARE_ENDS_, CG_ARG_(1, 8), CG_SIZE_(1), CG_NO_VALUE_,
         CG_SCALES_(2, range, range, range), CG_GRID_(none), levels, levels, CG_TOTAL_, minmax),
-    CG_ROW_(CG_QUANTIZE_TERNGRAD, "terngrad", "", NULL, CG_FLAGS_("nearest", "clip", 3),
-        CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
-        CG_SCALES_(1, ternary, ternary, magnitude), CG_GRID_(one), levels, levels, CG_TOTAL_, terngrad),
-    CG_ROW_(CG_QUANTIZE_LEVELS, "levels", "levels=4:bucket=512", NULL, CG_FLAGS_("nearest", "max", 1),
+    CG_ROW_(TERNGRAD, "terngrad", "", NULL, CG_FLAGS_("nearest", "clip", 3), CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_,
+        CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, CG_SCALES_(1, ternary, ternary, magnitude), CG_GRID_(one), levels,
+        levels, CG_TOTAL_, terngrad),
+    CG_ROW_(LEVELS, "levels", "levels=4:bucket=512", NULL, CG_FLAGS_("nearest", "max", 1),
         CG_HAS_GRID_ | CG_ROUNDS_AT_RANDOM_, CG_ARG_(1, 127), CG_SIZE_(0), CG_NO_VALUE_,
         CG_SCALES_(1, norm, norm, magnitude), CG_GRID_(of_arg), levels, levels, CG_TOTAL_, levels),
-    CG_ROW_(CG_QUANTIZE_FLEXPOINT, "flexpoint", "bits=8:bucket=512", NULL, CG_NO_FLAGS_,
+    CG_ROW_(FLEXPOINT, "flexpoint", "bits=8:bucket=512", NULL, CG_NO_FLAGS_,
         CG_IS_BIASED_ | CG_HAS_GRID_ | CG_SCALE_IS_STEP_ | CG_ROUNDS_TO_NEAREST_, CG_ARG_(2, 8), CG_SIZE_(1),
         CG_NO_VALUE_, CG_SCALES_(1, absmax, pow2, magnitude), CG_GRID_(of_bits), levels, levels, CG_TOTAL_, flexpoint),
-    CG_ROW_(CG_QUANTIZE_TRITS, "trits", "multiplier=1", CG_STALLS_("trits"), CG_NO_FLAGS_,
+    CG_ROW_(TRITS, "trits", "multiplier=1", CG_STALLS_("trits"), CG_NO_FLAGS_,
         CG_IS_BIASED_ | CG_HAS_GRID_ | CG_ROUNDS_TO_NEAREST_, CG_NO_ARG_, CG_NO_SIZE_, CG_VALUE_(1.0f, 1.99999988f),
         CG_SCALES_(1, absmax, threelc, magnitude), CG_GRID_(one), levels, levels, CG_TOTAL_, trits),
-    CG_ROW_(CG_QUANTIZE_STROM, "strom", "tau=0.001", CG_STALLS_("strom"), CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_,
-        CG_NO_SIZE_, CG_POSITIVE_, CG_NO_SCALES_, CG_GRID_(one), strom, strom, CG_TOTAL_, by_data),
-    CG_ROW_(CG_QUANTIZE_ONEBIT, "onebit", "column=1024", CG_STALLS_("onebit"), CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_,
-        CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(2, signed_sums, signed_means, finite2), CG_TABLE_(1, 0, 0.0f), onebit,
-        onebit, CG_TOTAL_, mean),
-    CG_ROW_(CG_QUANTIZE_MEAN, "mean", "", CG_STALLS_("mean"), CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_,
-        CG_NO_VALUE_, CG_SCALES_(1, signed_sums, mean, finite), CG_PACKED_(0), none, mean, CG_TOTAL_, mean),
-    CG_ROW_(CG_QUANTIZE_NATURAL, "natural", "", NULL, CG_FLAG_("nearest"), CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
-        CG_NO_SIZE_, CG_NO_VALUE_, CG_NO_SCALES_, CG_PACKED_(9), natural, natural, CG_TOTAL_, natural),
-    CG_ROW_(CG_QUANTIZE_DITHER, "dither", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "max", 1),
-        CG_ROUNDS_AT_RANDOM_, CG_ARG_(2, 8), CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(1, norm, norm, magnitude),
-        CG_TABLE_(0, 0, 1.0f), dither, dither, CG_TOTAL_, dither),
-    CG_ROW_(CG_QUANTIZE_DYNAMIC8, "dynamic8", "bucket=256", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_(0),
+    CG_ROW_(STROM, "strom", "tau=0.001", CG_STALLS_("strom"), CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_,
+        CG_POSITIVE_, CG_NO_SCALES_, CG_GRID_(one), strom, strom, CG_TOTAL_, by_data),
+    CG_ROW_(ONEBIT, "onebit", "column=1024", CG_STALLS_("onebit"), CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_(0),
+        CG_NO_VALUE_, CG_SCALES_(2, signed_sums, signed_means, finite2), CG_TABLE_(1, 0, 0.0f), onebit, onebit,
+        CG_TOTAL_, mean),
+    CG_ROW_(MEAN, "mean", "", CG_STALLS_("mean"), CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_,
+        CG_SCALES_(1, signed_sums, mean, finite), CG_PACKED_(0), none, mean, CG_TOTAL_, mean),
+    CG_ROW_(NATURAL, "natural", "", NULL, CG_FLAG_("nearest"), CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_, CG_NO_SIZE_,
+        CG_NO_VALUE_, CG_NO_SCALES_, CG_PACKED_(9), natural, natural, CG_TOTAL_, natural),
+    CG_ROW_(DITHER, "dither", "bits=4:bucket=512", NULL, CG_FLAGS_("nearest", "max", 1), CG_ROUNDS_AT_RANDOM_,
+        CG_ARG_(2, 8), CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(1, norm, norm, magnitude), CG_TABLE_(0, 0, 1.0f), dither,
+        dither, CG_TOTAL_, dither),
+    CG_ROW_(DYNAMIC8, "dynamic8", "bucket=256", NULL, CG_NO_FLAGS_, CG_IS_BIASED_, CG_NO_ARG_, CG_SIZE_(0),
         CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, 1.0f), dynamic, dynamic, CG_TOTAL_,
         dynamic8),
-    CG_ROW_(CG_QUANTIZE_E4M3, "e4m3", "bucket=512", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_,
-        CG_NO_ARG_, CG_SIZE_OR_(512), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude),
-        CG_TABLE_(8, 0, CG_E4M3_MAX_), e4m3, e4m3, CG_TOTAL_, e4m3),
-    CG_ROW_(CG_QUANTIZE_E5M2, "e5m2", "bucket=512", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_,
-        CG_NO_ARG_, CG_SIZE_OR_(512), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude),
-        CG_TABLE_(8, 0, CG_E5M2_MAX_), e5m2, e5m2, CG_TOTAL_, e5m2),
-    CG_ROW_(CG_QUANTIZE_MXFP4, "mxfp4", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
-        CG_NO_SIZE_, CG_NO_VALUE_, CG_E8M0_(e2m1), CG_TABLE_(4, 32, 1.0f), mx4, mx4, CG_TOTAL_, mxfp4),
-    CG_ROW_(CG_QUANTIZE_MXE4M3, "mxe4m3", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
-        CG_NO_SIZE_, CG_NO_VALUE_, CG_E8M0_(e4m3), CG_TABLE_(8, 32, 1.0f), e4m3, mx_e4m3, CG_TOTAL_, mxe4m3),
-    CG_ROW_(CG_QUANTIZE_MXE5M2, "mxe5m2", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
-        CG_NO_SIZE_, CG_NO_VALUE_, CG_E8M0_(e5m2), CG_TABLE_(8, 32, 1.0f), e5m2, mx_e5m2, CG_TOTAL_, mxe5m2),
-    CG_ROW_(CG_QUANTIZE_NF4, "nf4", "bucket=64", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+    CG_ROW_(E4M3, "e4m3", "bucket=512", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+        CG_SIZE_OR_(512), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, CG_E4M3_MAX_), e4m3,
+        e4m3, CG_TOTAL_, e4m3),
+    CG_ROW_(E5M2, "e5m2", "bucket=512", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
+        CG_SIZE_OR_(512), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(8, 0, CG_E5M2_MAX_), e5m2,
+        e5m2, CG_TOTAL_, e5m2),
+    CG_ROW_(MXFP4, "mxfp4", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_, CG_NO_SIZE_,
+        CG_NO_VALUE_, CG_E8M0_(e2m1), CG_TABLE_(4, 32, 1.0f), mx4, mx4, CG_TOTAL_, mxfp4),
+    CG_ROW_(MXE4M3, "mxe4m3", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_, CG_NO_SIZE_,
+        CG_NO_VALUE_, CG_E8M0_(e4m3), CG_TABLE_(8, 32, 1.0f), e4m3, mx_e4m3, CG_TOTAL_, mxe4m3),
+    CG_ROW_(MXE5M2, "mxe5m2", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_, CG_NO_SIZE_,
+        CG_NO_VALUE_, CG_E8M0_(e5m2), CG_TABLE_(8, 32, 1.0f), e5m2, mx_e5m2, CG_TOTAL_, mxe5m2),
+    CG_ROW_(NF4, "nf4", "bucket=64", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_, CG_NO_ARG_,
         CG_SIZE_OR_(64), CG_NO_VALUE_, CG_SCALES_(1, absmax, absmax, magnitude), CG_TABLE_(4, 0, 1.0f), nf4, nf4,
         CG_TOTAL_, nf4),
     { { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, "lloyd", "bits=2", NULL, CG_NO_FLAGS_,
           CG_WANTS_ROTATION_ | CG_OWNS_SCALES_, CG_NO_ARG_, CG_NO_SIZE_, CG_VALUE_(1.0f, 4.0f), cg_error_lloyd_ },
         CG_SCALES_(1, norm, l2norm, magnitude), CG_OUTPUT_PACKED_, 0, CG_ROTATE_BLOCK_, 0.0f, NULL, cg_bits_x32_lloyd_,
         cg_encode_lloyd_, cg_decode_lloyd_, cg_rescale_lloyd_, NULL, 0 },
-    CG_ROW_(CG_QUANTIZE_FLEX16, "flex16", "bucket=512", NULL, CG_NO_FLAGS_,
+    CG_ROW_(FLEX16, "flex16", "bucket=512", NULL, CG_NO_FLAGS_,
         CG_IS_BIASED_ | CG_HAS_GRID_ | CG_SCALE_IS_STEP_ | CG_ROUNDS_TO_NEAREST_, CG_NO_ARG_, CG_SIZE_(1), CG_NO_VALUE_,
         CG_SCALES_(1, absmax, pow2, magnitude), CG_PACKED_GRID_(16, 16_bits), steps16, steps16, CG_TOTAL_, flexpoint),
 };
@@ -11836,19 +11939,23 @@ static const cg_stage_row_ cg_user_row_ = { CG_SLOT_QUANTIZE_, CG_QUANTIZE_USER,
 
 /* ---- codes of indices ---- */
 
-#define CG_ROW_(id, name, traits, bytes, bound, code, reader)                                                     \
+#define CG_CODER_(id, name, traits, bytes, bound, code, reader)                                                   \
   {                                                                                                               \
-    id, name, traits, cg_index_bytes_##bytes##_, cg_index_bound_##bound##_, cg_index_put_##code##_,               \
+    id, name, NULL, traits, cg_index_bytes_##bytes##_, cg_index_bound_##bound##_, cg_index_put_##code##_,         \
         cg_index_open_##code##_, cg_index_get_##reader##_, cg_index_padding_##code##_, cg_index_check_##reader##_ \
   }
+#define CG_ROW_(id, name, traits, bytes, bound, code, reader)                                     \
+  CG_IF_(COMPGRAD_WITH_##id, (CG_CODER_(CG_CODE_##id, name, traits, bytes, bound, code, reader)), \
+      ({ CG_CODE_##id, name, CG_LEFT_OUT_WHY_(name, #id), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }))
 static const cg_index_coder_ cg_index_coders_[] = {
     /* chooses; in a header: there are no indices */
-    { CG_CODE_AUTO, "", 0, NULL, cg_index_bound_auto_, NULL, NULL, cg_index_get_bits_, NULL, NULL },
-    CG_ROW_(CG_CODE_ELIAS_FANO, "eliasfano", 0, elias_fano, elias_fano, elias_fano, bits),
-    CG_ROW_(CG_CODE_BITMAP, "bitmap", 0, bitmap, bitmap, bitmap, bits),
-    CG_ROW_(CG_CODE_GOLOMB, "golomb", CG_INDEX_LENGTH_VARIES_, golomb, golomb, golomb, golomb),
+    { CG_CODE_AUTO, "", NULL, 0, NULL, cg_index_bound_auto_, NULL, NULL, cg_index_get_bits_, NULL, NULL },
+    CG_CODER_(CG_CODE_ELIAS_FANO, "eliasfano", 0, elias_fano, elias_fano, elias_fano, bits),
+    CG_CODER_(CG_CODE_BITMAP, "bitmap", 0, bitmap, bitmap, bitmap, bits),
+    CG_ROW_(GOLOMB, "golomb", CG_INDEX_LENGTH_VARIES_, golomb, golomb, golomb, golomb),
 };
 #undef CG_ROW_
+#undef CG_CODER_
 
 #define CG_LENGTH_OF_(table) (sizeof(table) / sizeof(table)[0])
 static const cg_index_coder_ *cg_index_coder_at_(unsigned id) {
@@ -11879,6 +11986,8 @@ static uint32_t cg_op_traits_(const cg_op *op) {
     if (op->code.id < CG_LENGTH_OF_(cg_index_coders_)) traits |= cg_index_coders_[op->code.id].traits;
     return traits;
 }
+CG_INLINE_ int cg_builds_samples_(void) { return 0 CG_SAMPLE_LIST_(CG_OR_BUILT_); }
+CG_INLINE_ int cg_builds_transforms_(void) { return 0 CG_TRANSFORM_LIST_(CG_OR_BUILT_); }
 static const cg_transformer_ *cg_transformer_of_(const cg_op *op) { return &cg_transformers_[op->transform.id]; }
 static const cg_selection_ *cg_selection_of_(const cg_op *op) { return &cg_selections_[op->select.id]; }
 static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
@@ -12245,11 +12354,11 @@ CG_NOINLINE_ uint8_t *cg_encode_waves_(const cg_encoder_ *e, size_t blocks, cg_c
     uint8_t *end = e->codes;
     for (size_t block = 0, wave; block < blocks; block += wave) {
         uint8_t *start = end;
-        int many = cg_wave_size_(lay->value_code ? cg_min_(CG_CODED_WAVE_, blocks - block) : blocks - block);
+        int many = cg_wave_size_(cg_is_coded_(lay) ? cg_min_(CG_CODED_WAVE_, blocks - block) : blocks - block);
         wave = (size_t)many;
         CG_PARALLEL_
         for (int i = 0; i < many; i++) {
-            if (lay->value_code)
+            if (cg_is_coded_(lay))
                 cg_encode_block_coded_(
                     e, block + (size_t)i, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), &results[i]);
             else cg_encode_block_(e, block + (size_t)i, &results[i]);
@@ -12257,8 +12366,8 @@ CG_NOINLINE_ uint8_t *cg_encode_waves_(const cg_encoder_ *e, size_t blocks, cg_c
         for (int i = 0; i < many; i++) {
             if (results[i].absmax_bits >= CG_INF_BITS_) return NULL;
             *total += results[i].lane_total;
-            if (e->src->producer && !lay->value_code) e->src->producer->energy += results[i].energy;
-            if (!lay->value_code) {
+            if (e->src->producer && !cg_is_coded_(lay)) e->src->producer->energy += results[i].energy;
+            if (!cg_is_coded_(lay)) {
                 *codes = cg_checksum_concat_(*codes, results[i].checksum);
                 continue;
             }
@@ -12267,7 +12376,7 @@ CG_NOINLINE_ uint8_t *cg_encode_waves_(const cg_encoder_ *e, size_t blocks, cg_c
             end += results[i].bytes;
         }
     }
-    return lay->value_code ? end : e->codes + (size_t)lay->codes_bytes;
+    return cg_is_coded_(lay) ? end : e->codes + (size_t)lay->codes_bytes;
 }
 /* One block by itself, without a value code: the same as a wave of it. */
 static uint8_t *cg_encode_one_block_(const cg_encoder_ *e, cg_checksum_ *codes, double *total) {
@@ -12297,8 +12406,8 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
         cg_measure_long_buckets_(e) != CG_OK) {
         return CG_E_NONFINITE;
     }
-    end = blocks == 1 && !lay->value_code ? cg_encode_one_block_(e, &codes, &total)
-                                          : cg_encode_waves_(e, blocks, &codes, &total);
+    end = blocks == 1 && !cg_is_coded_(lay) ? cg_encode_one_block_(e, &codes, &total)
+                                            : cg_encode_waves_(e, blocks, &codes, &total);
     if (!end) return CG_E_NONFINITE;
     if (lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_ && k && !e->given_scales) {
         float mean = (float)(total / (double)k);
@@ -12493,8 +12602,8 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
     src.info = info;
     src.x = x;
     src.count = info->drawn;
-    src.to_sample = info->op.sample.id != 0;
-    src.to_transform = info->op.transform.id != 0;
+    src.to_sample = cg_is_sampled_(&info->op);
+    src.to_transform = cg_is_transformed_(&info->op);
     src.producer = producer;
     if (producer && !cg_producer_is_fused_(&info->op, plan->traits, producer)) cg_producer_make_all_(&src);
     cg_list_in_scratch_(&list, &info->op, plan, scratch);
@@ -12563,6 +12672,8 @@ static const char *cg_bound_why_(const cg_op *op, const cg_extra *extra, size_t 
     *need = 0;
     if (!op) return "op is NULL";
     if (cg_bound_(op, extra, n)) return NULL;
+    why = cg_op_left_out_(op);
+    if (why) return why;
     for (slot = CG_SLOT_COUNT_; slot--;)
         if (cg_stage_check_(slot, cg_op_stage_const_(op, slot)) != CG_OK) return slot_why[slot];
     if (op->reserved) return "the operator is not valid: reserved must be 0";
@@ -12631,7 +12742,7 @@ static cg_status cg_compress_unreported_(const cg_op *op, const cg_plan_ *known,
     if (len) *len = 0;
     if (!op || !len || !packet || (!x && n)) return CG_E_ARG;
     if (known) plan = *known;
-    else if (cg_op_resolve_(op, &plan.traits) != CG_OK) return CG_E_ARG;
+    else if (cg_op_resolve_(op, &plan.traits) != CG_OK) return cg_op_left_out_(op) ? CG_E_VERSION : CG_E_ARG;
     if (plan.traits & CG_IS_MATRIX_ && !cg_matrix_shape_fits_(op, n)) return CG_E_ARG;
     info.op = *op;
     info.n = n;
@@ -12788,11 +12899,11 @@ static const float *cg_decode_chunk_(
             lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
         return s == CG_OK && d->kernels->absmax_bits(out, many) < CG_INF_BITS_ ? out : NULL;
     }
-    in = lay->value_code ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
+    in = cg_is_coded_(lay) ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
 #if !CG_BIG_ENDIAN_
     if (lay->bits_x32 == 32 * 32) return (const float *)(const void *)in; /* f32 as it is */
 #endif
-    if (lay->quantizer->output == CG_OUTPUT_SYMBOLS_ && lay->bits_x32 < 8 * 32 && !lay->value_code)
+    if (lay->quantizer->output == CG_OUTPUT_SYMBOLS_ && lay->bits_x32 < 8 * 32 && !cg_is_coded_(lay))
         cg_decode_packed_(d, in, first, many, out, stream);
     else cg_decode_buckets_(d, in, first, many, out, stream);
     return out;
@@ -12826,7 +12937,7 @@ static int cg_scales_legal_(const cg_decoder_ *d) {
 static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
     const size_t bytes = cg_codes_offset_(&d->lay, CG_CHUNK_);
     const uint8_t *next = d->codes + cg_codes_offset_(&d->lay, first) + bytes;
-    if (!d->lay.value_code && first + CG_CHUNK_ < d->lay.k)
+    if (!cg_is_coded_(&d->lay) && first + CG_CHUNK_ < d->lay.k)
         for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
 /* Packed codes of values [first, first + many), a whole chunk or the last: *sum absorbs them, unless the packet is
@@ -12901,7 +13012,7 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     cg_checksum_ sum = { 0, 0, 0 };
     float out[CG_CHUNK_];
     int finite = 1;
-    if (!d->lay.quantizer || d->lay.value_code)
+    if (!d->lay.quantizer || cg_is_coded_(&d->lay))
         sum = cg_checksum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
     else
         for (size_t i = 0; i < k; i += CG_CHUNK_) {
@@ -12909,7 +13020,7 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
             finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
         }
     if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
-    if (d->lay.value_code && !cg_pieces_check_(d)) return CG_E_CORRUPT;
+    if (cg_is_coded_(&d->lay) && !cg_pieces_check_(d)) return CG_E_CORRUPT;
     for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)
         if (!cg_decode_chunk_(d, NULL, i, cg_min_(CG_CHUNK_, k - i), out, 0)) return CG_E_CORRUPT;
     return CG_OK;
@@ -12995,7 +13106,7 @@ static const float *cg_inverse_transform_chunk_(
 CG_NOINLINE_ int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor,
     size_t block, int check_codes, cg_checksum_ *sum, double *energy) {
     const size_t n = (size_t)d->info.drawn, end = cg_min_(n, (block + 1) * CG_BLOCK_);
-    const int transformed = d->info.op.transform.id != 0,
+    const int transformed = cg_is_transformed_(&d->info.op),
               in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !transformed && !d->sink;
     float out[CG_CHUNK_];
     int ok = 1;
@@ -13036,7 +13147,7 @@ CG_NOINLINE_ int cg_decode_waves_(const cg_decoder_ *d, size_t blocks, int check
     offset[0] = 0;
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
-        for (int i = 0; d->lay.value_code && i < many; i++) {
+        for (int i = 0; cg_is_coded_(&d->lay) && i < many; i++) {
             const size_t block_pieces = CG_BLOCK_ / d->lay.piece_values, pieces = (size_t)d->lay.piece_table_bytes / 4,
                          first = (block + (size_t)i) * block_pieces;
             offset[i + 1] = offset[i];
@@ -13045,10 +13156,10 @@ CG_NOINLINE_ int cg_decode_waves_(const cg_decoder_ *d, size_t blocks, int check
         }
         CG_PARALLEL_
         for (int i = 0; i < many; i++)
-            ok[i] = d->lay.value_code
+            ok[i] = cg_is_coded_(&d->lay)
                 ? cg_decode_block_coded_(d, block + (size_t)i, offset[i], &block_sums[i], &energy[i])
                 : cg_decode_block_(d, NULL, NULL, block + (size_t)i, check_codes, &block_sums[i], &energy[i]);
-        if (d->lay.value_code) offset[0] = offset[many];
+        if (cg_is_coded_(&d->lay)) offset[0] = offset[many];
         for (int i = 0; i < many; i++) {
             if (!ok[i]) return 0;
             if (d->sink) d->sink->energy += energy[i];
@@ -13063,7 +13174,7 @@ static cg_status cg_decode_dense_(const cg_decoder_ *d, int check_codes) {
     cg_checksum_ sum = { 0, 0, 0 };
     double energy = 0.0;
     int ok;
-    if (n - 1 < CG_BLOCK_ && !d->lay.value_code) { /* one block */
+    if (n - 1 < CG_BLOCK_ && !cg_is_coded_(&d->lay)) { /* one block */
         ok = cg_decode_block_(d, NULL, NULL, 0, check_codes, &sum, &energy);
         if (d->sink) d->sink->energy += energy;
     } else ok = cg_decode_waves_(d, n / CG_BLOCK_ + (n % CG_BLOCK_ != 0), check_codes, &sum);
@@ -13087,10 +13198,10 @@ CG_NOINLINE_ cg_status cg_decode_sequential_(const cg_decoder_ *d, cg_piece_curs
    and stands at value `first`; behind a transform all sampled coordinates count as values. */
 static void cg_coordinates_get_(const cg_decoder_ *d, cg_index_reader_ *r, size_t first, size_t many, uint64_t *index) {
     const cg_decoder_ *owner = d->support ? d->support : d;
-    const int indexed = owner->info.op.select.id && !owner->info.op.transform.id;
+    const int indexed = owner->info.op.select.id && !cg_is_transformed_(&owner->info.op);
     cg_strata_ strata;
     if (indexed) cg_index_get_per_value_(r, index, many);
-    if (!owner->info.op.sample.id) {
+    if (!cg_is_sampled_(&owner->info.op)) {
         for (size_t i = 0; !indexed && i < many; i++) index[i] = first + i;
         return;
     }
@@ -13108,7 +13219,7 @@ static void cg_scale_y_(float *y, size_t n, float beta) {
 }
 /* How many coordinates of x the packet has values for: behind a transform, all that the sample left. */
 static size_t cg_coordinate_count_(const cg_decoder_ *d) {
-    return d->info.op.transform.id ? (size_t)d->info.drawn : (size_t)d->lay.k;
+    return cg_is_transformed_(&d->info.op) ? (size_t)d->info.drawn : (size_t)d->lay.k;
 }
 /* The batch of a sparse result from value `first` on, times alpha; cg_coordinates_get_ gives its coordinates. buf:
    CG_CHUNK_ floats if there are both a selection and a transform, else NULL. Returns how many; 0: a user codec
@@ -13117,7 +13228,7 @@ static size_t cg_selection_reader_next_(
     cg_selection_reader_ *sel, const cg_decoder_ *d, size_t first, float *value, float *buf) {
     const size_t many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(d) - first);
     if (!buf) buf = sel->buf;
-    if (d->info.op.transform.id) {
+    if (cg_is_transformed_(&d->info.op)) {
         if (first % CG_CHUNK_ == 0 && !cg_inverse_transform_chunk_(d, sel, sel->cursor, first, buf)) return 0;
         memcpy(value, buf + first % CG_CHUNK_, 4 * many);
     } else {
@@ -13147,7 +13258,7 @@ static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_piece_cursor_ *cursor
         }
         cg_scale_y_(cg_at_mut_(d->y, scaled_n), (size_t)index[many - 1] + 1 - scaled_n, d->beta);
         scaled_n = (size_t)index[many - 1] + 1;
-        if (sel.reader.values_per_index > 1 && !d->info.op.sample.id && !d->support) { /* block by block */
+        if (sel.reader.values_per_index > 1 && !cg_is_sampled_(&d->info.op) && !d->support) { /* block by block */
             for (size_t i = 0, in_block; i < many; i += in_block) {
                 in_block = cg_min_(
                     many - i, (size_t)(sel.reader.values_per_index - index[i] % sel.reader.values_per_index));
@@ -13207,8 +13318,8 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
    code. The functions it calls are not inlined, so that each has its own stack only. */
 static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_piece_cursor_ *cursor) {
     if (dense) return cg_decode_sequential_(d, cursor);
-    if (d->info.op.transform.id && d->info.op.select.id) return cg_scatter_transformed_(d, cursor);
-    return d->non_temporal && !cursor && !d->info.op.transform.id && d->plan.values_per_index == 1
+    if (cg_is_transformed_(&d->info.op) && d->info.op.select.id) return cg_scatter_transformed_(d, cursor);
+    return d->non_temporal && !cursor && !cg_is_transformed_(&d->info.op) && d->plan.values_per_index == 1
         ? cg_scatter_stream_(d)
         : cg_scatter_plain_(d, cursor);
 }
@@ -13273,9 +13384,9 @@ static cg_status cg_decoder_open_rest_(
     if (s != CG_OK && (need_codec || !cg_is_user_codec_(&d->info.op.quantize))) return s;
     value_bytes = cg_add_sat_(cg_add_sat_(d->lay.scale_bytes, d->lay.piece_table_bytes), d->lay.codes_bytes);
     if (d->lay.quantizer &&
-        (d->lay.value_code ? d->info.value_bytes > value_bytes ||
+        (cg_is_coded_(&d->lay) ? d->info.value_bytes > value_bytes ||
                     d->info.value_bytes < d->lay.scale_bytes + d->lay.piece_table_bytes
-                           : d->info.value_bytes != value_bytes))
+                               : d->info.value_bytes != value_bytes))
         return CG_E_CORRUPT;
     d->kernels = cg_kernels_now_();
     d->support = NULL;
@@ -13286,7 +13397,7 @@ static cg_status cg_decoder_open_rest_(
     d->codes = d->piece_table + (size_t)d->lay.piece_table_bytes;
     d->index = d->scales + d->info.value_bytes;
     d->y = y ? y : &d->empty_y;
-    if (d->lay.quantizer && !d->lay.value_code &&
+    if (d->lay.quantizer && !cg_is_coded_(&d->lay) &&
         !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.bits_x32 / 32))
         return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
@@ -13320,9 +13431,9 @@ CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *support, const cg_extra *ex
    op.select.size. */
 static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
     const cg_op *op = &support->info.op;
-    const int indexed = op->select.id && !op->transform.id;
+    const int indexed = op->select.id && !cg_is_transformed_(op);
     uint64_t h = cg_mix64_(cg_coordinate_count_(support) + CG_GOLDEN_);
-    if (op->sample.id) { /* random-k is the same for all ranks, unless it is private */
+    if (cg_is_sampled_(op)) { /* random-k is the same for all ranks, unless it is private */
         h = cg_mix64_(h ^ (support->info.drawn + op->sample.id * CG_GOLDEN_));
         h = cg_mix64_(h ^ cg_stage_key_(&op->sample, &support->info.tag));
         if (support->plan.traits & CG_IS_PER_RANK_)
@@ -13378,9 +13489,9 @@ static cg_status cg_packet_decode_(
     cg_decoder_ *d, const cg_extra *extra, float alpha, float beta, float *y, cg_sink_ *sink, int verified) {
     const size_t n = (size_t)d->info.n;
     const int selected = d->info.op.select.id != 0,
-              dense = !d->info.op.sample.id && (!selected || d->info.op.transform.id);
-    const int direct = dense && !selected && !d->lay.value_code && !d->lay.codec && !(d->plan.traits & CG_IS_MATRIX_) &&
-        extra && (extra->flags & CG_DECODE_DIRECT);
+              dense = !cg_is_sampled_(&d->info.op) && (!selected || cg_is_transformed_(&d->info.op));
+    const int direct = dense && !selected && !cg_is_coded_(&d->lay) && !d->lay.codec &&
+        !(d->plan.traits & CG_IS_MATRIX_) && extra && (extra->flags & CG_DECODE_DIRECT);
     cg_decoder_ support;
     cg_status s = CG_OK;
     if (d->plan.traits & CG_NEEDS_SUPPORT_) {
@@ -13394,9 +13505,9 @@ static cg_status cg_packet_decode_(
     d->non_temporal = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
     if (!direct && !verified) s = cg_verify_(d);
     if (s != CG_OK) {
-    } else if (d->plan.traits & CG_IS_MATRIX_) cg_matrix_decode_(d);
+    } else if (cg_is_transformed_(&d->info.op) && d->plan.traits & CG_IS_MATRIX_) cg_matrix_decode_(d);
     else if (dense && !selected) s = cg_decode_dense_(d, direct && !verified);
-    else s = d->lay.value_code ? cg_decode_sparse_coded_(d, dense) : cg_decode_sparse_(d, dense, NULL);
+    else s = cg_is_coded_(&d->lay) ? cg_decode_sparse_coded_(d, dense) : cg_decode_sparse_(d, dense, NULL);
     d->support = NULL; /* it ends here */
     return s;
 }
@@ -13409,10 +13520,21 @@ static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t
         : CG_E_ARG;
     return s == CG_OK ? cg_packet_decode_(&d, extra, alpha, beta, y, sink, verified) : s;
 }
+/* Of a packet that this build does not know: the sentence of the stage that was left out; NULL: none was. */
+static const char *cg_packet_left_out_(const void *packet, size_t len) {
+    cg_info info = CG_ZERO;
+    cg_plan_ plan;
+    const cg_status s = cg_header_get_((const uint8_t *)packet, len, &info, &plan);
+    return s == CG_E_VERSION ? cg_op_left_out_(&info.op) : NULL;
+}
 CG_API_ cg_status cg_decode(
     const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_decode_to_(extra, packet, len, alpha, beta, y, NULL, n, 0);
+    if (extra && extra->report) {
+        const char *why = s == CG_E_VERSION ? cg_packet_left_out_(packet, len) : NULL;
+        cg_report_set_(extra->report, s, why ? why : cg_status_str(s), 0, CG_NO_INDEX);
+    }
     cg_fenv_leave_(env);
     return s;
 }
@@ -13429,7 +13551,7 @@ static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     if (s == CG_OK) s = cg_verify_(&d);
     if (s != CG_OK) return s;
     if (d.plan.traits & CG_NEEDS_SUPPORT_) return CG_E_UNSUPPORTED; /* clear with the support itself */
-    if (!d.info.op.sample.id && (!d.info.op.select.id || d.info.op.transform.id)) {
+    if (!cg_is_sampled_(&d.info.op) && (!d.info.op.select.id || cg_is_transformed_(&d.info.op))) {
         memset(d.y, 0, 4 * n);
     } else {
         cg_index_reader_ r = cg_index_open_(&d.info, &d.plan, d.index);
@@ -13495,7 +13617,7 @@ CG_OFFERED_ int cg_decoder_by_blocks_(cg_decoder_ *d, float alpha, float beta, f
     d->alpha = alpha;
     d->beta = beta;
     d->non_temporal = 0;
-    return !d->info.op.select.id && !d->info.op.sample.id && !d->lay.value_code && !d->lay.codec &&
+    return !d->info.op.select.id && !cg_is_sampled_(&d->info.op) && !cg_is_coded_(&d->lay) && !d->lay.codec &&
         !(d->plan.traits & CG_IS_MATRIX_);
 }
 CG_OFFERED_ void cg_decoder_add_block_(const cg_decoder_ *d, size_t block) {
@@ -14184,7 +14306,7 @@ static cg_status cg_op_about_(const cg_op *op, size_t n, cg_about *about) {
     about->omega = about->delta = about->bits = -1.0;
     why.at = about->why;
     why.end = about->why + sizeof about->why - 1;
-    if (cg_about_refusal_(op, n, &why)) return CG_E_ARG;
+    if (cg_about_refusal_(op, n, &why)) return op && cg_op_left_out_(op) ? CG_E_VERSION : CG_E_ARG;
     plan = cg_plan_of_(op, n);
     memset(&e, 0, sizeof e);
     if (n) {
@@ -14345,6 +14467,9 @@ CG_API_ cg_status cg_report_print(const cg_report *report, char *text, size_t ca
 #  endif
 #elif defined(__GNUC__)
 #  pragma GCC pop_options
+#endif
+#if defined(COMPGRAD_ONLY) && defined(__GNUC__)
+#  pragma GCC diagnostic pop
 #endif
 
 /* src/core/base/end.h */

@@ -456,6 +456,10 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
    Needs    nothing
    Touches  the compiler's floating-point state, which fp_end gives back; every header has both once
    All code whose results are part of a packet stands between the two. */
+#if defined(COMPGRAD_ONLY) && defined(__GNUC__) /* functions that only rows name which were left out */
+#  pragma GCC diagnostic push
+#  pragma GCC diagnostic ignored "-Wunused-function"
+#endif
 #if defined(__clang__)
 #  if defined(__x86_64__) || defined(__i386__)
 #    pragma float_control(push)
@@ -693,7 +697,7 @@ static int cg_ef_op_why_(cg_ef *ef, const cg_op *op, size_t n) {
     if (cg_op_traits_(op) & CG_IS_USER_CODEC_ && cg_op_check_(op) == CG_OK) return 0;
     refusal = cg_op_refusal_(op, NULL, n);
     if (refusal.status == CG_OK) return 0;
-    cg_ef_fail_(ef, CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
+    cg_ef_fail_(ef, refusal.status == CG_E_VERSION ? CG_E_VERSION : CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
     return 1;
 }
 CG_API_ void cg_ef_report(const cg_ef *ef, cg_report *report) {
@@ -721,16 +725,17 @@ typedef struct cg_ef_needs_ {
     size_t warm_count;                    /* floats of a low-rank operator's right factor */
     int whole_vector;                     /* p is stored nowhere, and must be in ef->whole to be compressed */
 } cg_ef_needs_;
-/* Raises *needs to what op needs. CG_E_ARG: op is illegal or too large. CG_E_UNSUPPORTED: it does not go with the
-   kind, the clipping or the rate. *needs is changed only on success. *r becomes what op resolves to, with the codecs of
-   side. */
+/* Raises *needs to what op needs. CG_E_ARG: op is illegal or too large. CG_E_VERSION: this build was made without it.
+   CG_E_UNSUPPORTED: it does not go with the kind, the clipping or the rate. *needs is changed only on success. *r
+   becomes what op resolves to, with the codecs of side. */
 static cg_status cg_ef_needs_of_op_(
     const cg_ef_desc *d, cg_op op, const cg_extra *side, cg_ef_needs_ *needs, cg_resolved_ *r) {
     const cg_op dense = cg_dense();
     uint32_t traits;
     uint64_t packet_bytes;
     int takes_variance;
-    if (cg_resolve_(&op, side, d->n, r) != CG_OK) return CG_E_ARG;
+    const cg_status s = cg_resolve_(&op, side, d->n, r);
+    if (s != CG_OK) return CG_MAY_LEAVE_OUT_ && s == CG_E_VERSION ? s : CG_E_ARG; /* left out of this build */
     traits = r->plan.traits;
     takes_variance = (traits & CG_AUX_IS_VARIANCE_) != 0;
     packet_bytes = traits & CG_IS_USER_CODEC_ ? 1 : r->bound;
@@ -849,7 +854,7 @@ static void cg_ef_init_refused_(cg_ef *ef, const cg_ef_desc *d, cg_status s, uin
         cg_ef_fail_(ef, s, "mem is too small: cg_ef_memory gives its bytes", cg_add_sat_(need, 64), CG_NO_INDEX);
     if (s == CG_E_UNSUPPORTED)
         cg_ef_fail_(ef, s, "desc has a field or an operator that this kind cannot use: see cg_ef_desc", 0, CG_NO_INDEX);
-    if (s != CG_E_ARG) return;
+    if (s != CG_E_ARG && s != CG_E_VERSION) return;
     if (!d) ef->report.why = "desc is NULL";
     else if (!CG_RESERVE_IS_ZERO_(d->reserved)) ef->report.why = "desc.reserved must be 0: start from CG_ZERO";
     else if (!d->n) ef->report.why = "desc.n is 0: it is the number of values in every gradient";
@@ -1359,7 +1364,7 @@ static cg_status cg_ef_step_why_(cg_ef *ef, cg_status s, const cg_extra *side, c
     }
     if (s == CG_E_ARG && cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_) && !aux)
         return cg_ef_fail_(ef, s, "VARIANCE needs the variances of this step in side->aux", 0, CG_NO_INDEX);
-    if (s == CG_E_ARG && cg_ef_op_why_(ef, op, d->n)) return s;
+    if ((s == CG_E_ARG || s == CG_E_VERSION) && cg_ef_op_why_(ef, op, d->n)) return s;
     if (s == CG_E_UNSUPPORTED)
         return cg_ef_fail_(ef, s,
             "side has an aux, a support or scales that the operator of this step has no use for, or the operator does "
@@ -2857,6 +2862,9 @@ CG_API_ cg_status cg_ef_load_mean(cg_ef *ef, const void *const *bufs, const size
 #  endif
 #elif defined(__GNUC__)
 #  pragma GCC pop_options
+#endif
+#if defined(COMPGRAD_ONLY) && defined(__GNUC__)
+#  pragma GCC diagnostic pop
 #endif
 
 /* src/core/base/end.h */

@@ -656,6 +656,10 @@ struct cg_exchange_state {
    Needs    nothing
    Touches  the compiler's floating-point state, which fp_end gives back; every header has both once
    All code whose results are part of a packet stands between the two. */
+#if defined(COMPGRAD_ONLY) && defined(__GNUC__) /* functions that only rows name which were left out */
+#  pragma GCC diagnostic push
+#  pragma GCC diagnostic ignored "-Wunused-function"
+#endif
 #if defined(__clang__)
 #  if defined(__x86_64__) || defined(__i386__)
 #    pragma float_control(push)
@@ -1522,7 +1526,8 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     if (!known && cg_resolve_(op, ex->desc.side, ex->n, r) != CG_OK) r->bound = 0;
     if (!r->bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
         const cg_report refusal = cg_op_refusal_(r->bound ? ex->desc.back : op, r->bound ? NULL : ex->desc.side, ex->n);
-        cg_ex_fail_here_(ex, CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
+        cg_ex_fail_here_(
+            ex, refusal.status == CG_E_VERSION ? CG_E_VERSION : CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
         return;
     }
     if (r->extra_status != CG_OK) {
@@ -4628,6 +4633,9 @@ CG_API_ cg_status cg_used_decode(
 #  endif
 #elif defined(__GNUC__)
 #  pragma GCC pop_options
+#endif
+#if defined(COMPGRAD_ONLY) && defined(__GNUC__)
+#  pragma GCC diagnostic pop
 #endif
 
 /* src/core/base/end.h */

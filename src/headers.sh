@@ -16,7 +16,7 @@ header() { # header NAME ROOM...
     } >"$to/$name.new" && mv "$to/$name.new" "$to/$name" || exit 1
 }
 
-header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h core/base/fp_begin.h \
+header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h core/base/with.h core/base/fp_begin.h \
     core/base/bits.h core/base/math.h core/base/report.h core/base/environment.h core/base/words.h core/random.h \
     core/kernels/table.h core/kernels/lanes.h core/kernels/avx2.h core/kernels/neon.h core/kernels/wasm.h core/kernels/halves.h \
     core/kernels/vectors.h core/kernels/formats.h core/kernels/levels.h core/kernels/pack.h core/kernels/filter.h \

@@ -77,7 +77,7 @@ static cg_status cg_op_about_(const cg_op *op, size_t n, cg_about *about) {
     about->omega = about->delta = about->bits = -1.0;
     why.at = about->why;
     why.end = about->why + sizeof about->why - 1;
-    if (cg_about_refusal_(op, n, &why)) return CG_E_ARG;
+    if (cg_about_refusal_(op, n, &why)) return op && cg_op_left_out_(op) ? CG_E_VERSION : CG_E_ARG;
     plan = cg_plan_of_(op, n);
     memset(&e, 0, sizeof e);
     if (n) {

@@ -53,8 +53,8 @@
       "where the call has one, has them")                                                                              \
   X(CG_E_CORRUPT, 20, "these bytes are not as they were written: send or read them again")                             \
   X(CG_E_VERSION, 21,                                                                                                  \
-      "made with a format version, stage or codec that this build does not know: update compgrad, or pass the codec "  \
-      "in cg_extra.codecs")                                                                                            \
+      "made with a format version, stage or codec that this build does not know: update compgrad, take the stage in "  \
+      "(COMPGRAD_WITH_...), or pass the codec in cg_extra.codecs")                                                     \
   X(CG_E_MISMATCH, 22,                                                                                                 \
       "intact, but of something else: compare n, operator, kind, tensor, step and seed on both sides")                 \
   X(CG_E_NONFINITE, 30, "NaN or Inf in the values or in their sum: skip this step, or lower the loss scale")           \
@@ -411,7 +411,8 @@ typedef struct cg_extra {
     const cg_codec *const *codecs; /* pointers to your own quantizers */
     size_t codec_count;
     uint32_t flags; /* CG_DECODE_DIRECT */
-    /* cg_compress_with and cg_ef_compress_with write here how they went: status, why, need and at. NULL: they do not */
+    /* cg_compress_with, cg_decode and cg_ef_compress_with write here how they went: status, why, need and at. NULL:
+       they do not */
     cg_report *report;
 } cg_extra;
 typedef cg_extra cg_side; /* the name of version 0.1 */

@@ -156,8 +156,8 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
     src.info = info;
     src.x = x;
     src.count = info->drawn;
-    src.to_sample = info->op.sample.id != 0;
-    src.to_transform = info->op.transform.id != 0;
+    src.to_sample = cg_is_sampled_(&info->op);
+    src.to_transform = cg_is_transformed_(&info->op);
     src.producer = producer;
     if (producer && !cg_producer_is_fused_(&info->op, plan->traits, producer)) cg_producer_make_all_(&src);
     cg_list_in_scratch_(&list, &info->op, plan, scratch);
@@ -226,6 +226,8 @@ static const char *cg_bound_why_(const cg_op *op, const cg_extra *extra, size_t 
     *need = 0;
     if (!op) return "op is NULL";
     if (cg_bound_(op, extra, n)) return NULL;
+    why = cg_op_left_out_(op);
+    if (why) return why;
     for (slot = CG_SLOT_COUNT_; slot--;)
         if (cg_stage_check_(slot, cg_op_stage_const_(op, slot)) != CG_OK) return slot_why[slot];
     if (op->reserved) return "the operator is not valid: reserved must be 0";
@@ -294,7 +296,7 @@ static cg_status cg_compress_unreported_(const cg_op *op, const cg_plan_ *known,
     if (len) *len = 0;
     if (!op || !len || !packet || (!x && n)) return CG_E_ARG;
     if (known) plan = *known;
-    else if (cg_op_resolve_(op, &plan.traits) != CG_OK) return CG_E_ARG;
+    else if (cg_op_resolve_(op, &plan.traits) != CG_OK) return cg_op_left_out_(op) ? CG_E_VERSION : CG_E_ARG;
     if (plan.traits & CG_IS_MATRIX_ && !cg_matrix_shape_fits_(op, n)) return CG_E_ARG;
     info.op = *op;
     info.n = n;

@@ -18,9 +18,9 @@ static cg_status cg_decoder_open_rest_(
     if (s != CG_OK && (need_codec || !cg_is_user_codec_(&d->info.op.quantize))) return s;
     value_bytes = cg_add_sat_(cg_add_sat_(d->lay.scale_bytes, d->lay.piece_table_bytes), d->lay.codes_bytes);
     if (d->lay.quantizer &&
-        (d->lay.value_code ? d->info.value_bytes > value_bytes ||
+        (cg_is_coded_(&d->lay) ? d->info.value_bytes > value_bytes ||
                     d->info.value_bytes < d->lay.scale_bytes + d->lay.piece_table_bytes
-                           : d->info.value_bytes != value_bytes))
+                               : d->info.value_bytes != value_bytes))
         return CG_E_CORRUPT;
     d->kernels = cg_kernels_now_();
     d->support = NULL;
@@ -31,7 +31,7 @@ static cg_status cg_decoder_open_rest_(
     d->codes = d->piece_table + (size_t)d->lay.piece_table_bytes;
     d->index = d->scales + d->info.value_bytes;
     d->y = y ? y : &d->empty_y;
-    if (d->lay.quantizer && !d->lay.value_code &&
+    if (d->lay.quantizer && !cg_is_coded_(&d->lay) &&
         !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.bits_x32 / 32))
         return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
@@ -65,9 +65,9 @@ CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *support, const cg_extra *ex
    op.select.size. */
 static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
     const cg_op *op = &support->info.op;
-    const int indexed = op->select.id && !op->transform.id;
+    const int indexed = op->select.id && !cg_is_transformed_(op);
     uint64_t h = cg_mix64_(cg_coordinate_count_(support) + CG_GOLDEN_);
-    if (op->sample.id) { /* random-k is the same for all ranks, unless it is private */
+    if (cg_is_sampled_(op)) { /* random-k is the same for all ranks, unless it is private */
         h = cg_mix64_(h ^ (support->info.drawn + op->sample.id * CG_GOLDEN_));
         h = cg_mix64_(h ^ cg_stage_key_(&op->sample, &support->info.tag));
         if (support->plan.traits & CG_IS_PER_RANK_)
@@ -123,9 +123,9 @@ static cg_status cg_packet_decode_(
     cg_decoder_ *d, const cg_extra *extra, float alpha, float beta, float *y, cg_sink_ *sink, int verified) {
     const size_t n = (size_t)d->info.n;
     const int selected = d->info.op.select.id != 0,
-              dense = !d->info.op.sample.id && (!selected || d->info.op.transform.id);
-    const int direct = dense && !selected && !d->lay.value_code && !d->lay.codec && !(d->plan.traits & CG_IS_MATRIX_) &&
-        extra && (extra->flags & CG_DECODE_DIRECT);
+              dense = !cg_is_sampled_(&d->info.op) && (!selected || cg_is_transformed_(&d->info.op));
+    const int direct = dense && !selected && !cg_is_coded_(&d->lay) && !d->lay.codec &&
+        !(d->plan.traits & CG_IS_MATRIX_) && extra && (extra->flags & CG_DECODE_DIRECT);
     cg_decoder_ support;
     cg_status s = CG_OK;
     if (d->plan.traits & CG_NEEDS_SUPPORT_) {
@@ -139,9 +139,9 @@ static cg_status cg_packet_decode_(
     d->non_temporal = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
     if (!direct && !verified) s = cg_verify_(d);
     if (s != CG_OK) {
-    } else if (d->plan.traits & CG_IS_MATRIX_) cg_matrix_decode_(d);
+    } else if (cg_is_transformed_(&d->info.op) && d->plan.traits & CG_IS_MATRIX_) cg_matrix_decode_(d);
     else if (dense && !selected) s = cg_decode_dense_(d, direct && !verified);
-    else s = d->lay.value_code ? cg_decode_sparse_coded_(d, dense) : cg_decode_sparse_(d, dense, NULL);
+    else s = cg_is_coded_(&d->lay) ? cg_decode_sparse_coded_(d, dense) : cg_decode_sparse_(d, dense, NULL);
     d->support = NULL; /* it ends here */
     return s;
 }
@@ -154,10 +154,21 @@ static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t
         : CG_E_ARG;
     return s == CG_OK ? cg_packet_decode_(&d, extra, alpha, beta, y, sink, verified) : s;
 }
+/* Of a packet that this build does not know: the sentence of the stage that was left out; NULL: none was. */
+static const char *cg_packet_left_out_(const void *packet, size_t len) {
+    cg_info info = CG_ZERO;
+    cg_plan_ plan;
+    const cg_status s = cg_header_get_((const uint8_t *)packet, len, &info, &plan);
+    return s == CG_E_VERSION ? cg_op_left_out_(&info.op) : NULL;
+}
 CG_API_ cg_status cg_decode(
     const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_decode_to_(extra, packet, len, alpha, beta, y, NULL, n, 0);
+    if (extra && extra->report) {
+        const char *why = s == CG_E_VERSION ? cg_packet_left_out_(packet, len) : NULL;
+        cg_report_set_(extra->report, s, why ? why : cg_status_str(s), 0, CG_NO_INDEX);
+    }
     cg_fenv_leave_(env);
     return s;
 }
@@ -174,7 +185,7 @@ static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     if (s == CG_OK) s = cg_verify_(&d);
     if (s != CG_OK) return s;
     if (d.plan.traits & CG_NEEDS_SUPPORT_) return CG_E_UNSUPPORTED; /* clear with the support itself */
-    if (!d.info.op.sample.id && (!d.info.op.select.id || d.info.op.transform.id)) {
+    if (!cg_is_sampled_(&d.info.op) && (!d.info.op.select.id || cg_is_transformed_(&d.info.op))) {
         memset(d.y, 0, 4 * n);
     } else {
         cg_index_reader_ r = cg_index_open_(&d.info, &d.plan, d.index);
@@ -240,7 +251,7 @@ CG_OFFERED_ int cg_decoder_by_blocks_(cg_decoder_ *d, float alpha, float beta, f
     d->alpha = alpha;
     d->beta = beta;
     d->non_temporal = 0;
-    return !d->info.op.select.id && !d->info.op.sample.id && !d->lay.value_code && !d->lay.codec &&
+    return !d->info.op.select.id && !cg_is_sampled_(&d->info.op) && !cg_is_coded_(&d->lay) && !d->lay.codec &&
         !(d->plan.traits & CG_IS_MATRIX_);
 }
 CG_OFFERED_ void cg_decoder_add_block_(const cg_decoder_ *d, size_t block) {

@@ -77,7 +77,7 @@ static const float *cg_inverse_transform_chunk_(
 CG_NOINLINE_ int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor,
     size_t block, int check_codes, cg_checksum_ *sum, double *energy) {
     const size_t n = (size_t)d->info.drawn, end = cg_min_(n, (block + 1) * CG_BLOCK_);
-    const int transformed = d->info.op.transform.id != 0,
+    const int transformed = cg_is_transformed_(&d->info.op),
               in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !transformed && !d->sink;
     float out[CG_CHUNK_];
     int ok = 1;
@@ -118,7 +118,7 @@ CG_NOINLINE_ int cg_decode_waves_(const cg_decoder_ *d, size_t blocks, int check
     offset[0] = 0;
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
-        for (int i = 0; d->lay.value_code && i < many; i++) {
+        for (int i = 0; cg_is_coded_(&d->lay) && i < many; i++) {
             const size_t block_pieces = CG_BLOCK_ / d->lay.piece_values, pieces = (size_t)d->lay.piece_table_bytes / 4,
                          first = (block + (size_t)i) * block_pieces;
             offset[i + 1] = offset[i];
@@ -127,10 +127,10 @@ CG_NOINLINE_ int cg_decode_waves_(const cg_decoder_ *d, size_t blocks, int check
         }
         CG_PARALLEL_
         for (int i = 0; i < many; i++)
-            ok[i] = d->lay.value_code
+            ok[i] = cg_is_coded_(&d->lay)
                 ? cg_decode_block_coded_(d, block + (size_t)i, offset[i], &block_sums[i], &energy[i])
                 : cg_decode_block_(d, NULL, NULL, block + (size_t)i, check_codes, &block_sums[i], &energy[i]);
-        if (d->lay.value_code) offset[0] = offset[many];
+        if (cg_is_coded_(&d->lay)) offset[0] = offset[many];
         for (int i = 0; i < many; i++) {
             if (!ok[i]) return 0;
             if (d->sink) d->sink->energy += energy[i];
@@ -145,7 +145,7 @@ static cg_status cg_decode_dense_(const cg_decoder_ *d, int check_codes) {
     cg_checksum_ sum = { 0, 0, 0 };
     double energy = 0.0;
     int ok;
-    if (n - 1 < CG_BLOCK_ && !d->lay.value_code) { /* one block */
+    if (n - 1 < CG_BLOCK_ && !cg_is_coded_(&d->lay)) { /* one block */
         ok = cg_decode_block_(d, NULL, NULL, 0, check_codes, &sum, &energy);
         if (d->sink) d->sink->energy += energy;
     } else ok = cg_decode_waves_(d, n / CG_BLOCK_ + (n % CG_BLOCK_ != 0), check_codes, &sum);
@@ -169,10 +169,10 @@ CG_NOINLINE_ cg_status cg_decode_sequential_(const cg_decoder_ *d, cg_piece_curs
    and stands at value `first`; behind a transform all sampled coordinates count as values. */
 static void cg_coordinates_get_(const cg_decoder_ *d, cg_index_reader_ *r, size_t first, size_t many, uint64_t *index) {
     const cg_decoder_ *owner = d->support ? d->support : d;
-    const int indexed = owner->info.op.select.id && !owner->info.op.transform.id;
+    const int indexed = owner->info.op.select.id && !cg_is_transformed_(&owner->info.op);
     cg_strata_ strata;
     if (indexed) cg_index_get_per_value_(r, index, many);
-    if (!owner->info.op.sample.id) {
+    if (!cg_is_sampled_(&owner->info.op)) {
         for (size_t i = 0; !indexed && i < many; i++) index[i] = first + i;
         return;
     }
@@ -190,7 +190,7 @@ static void cg_scale_y_(float *y, size_t n, float beta) {
 }
 /* How many coordinates of x the packet has values for: behind a transform, all that the sample left. */
 static size_t cg_coordinate_count_(const cg_decoder_ *d) {
-    return d->info.op.transform.id ? (size_t)d->info.drawn : (size_t)d->lay.k;
+    return cg_is_transformed_(&d->info.op) ? (size_t)d->info.drawn : (size_t)d->lay.k;
 }
 /* The batch of a sparse result from value `first` on, times alpha; cg_coordinates_get_ gives its coordinates. buf:
    CG_CHUNK_ floats if there are both a selection and a transform, else NULL. Returns how many; 0: a user codec
@@ -199,7 +199,7 @@ static size_t cg_selection_reader_next_(
     cg_selection_reader_ *sel, const cg_decoder_ *d, size_t first, float *value, float *buf) {
     const size_t many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(d) - first);
     if (!buf) buf = sel->buf;
-    if (d->info.op.transform.id) {
+    if (cg_is_transformed_(&d->info.op)) {
         if (first % CG_CHUNK_ == 0 && !cg_inverse_transform_chunk_(d, sel, sel->cursor, first, buf)) return 0;
         memcpy(value, buf + first % CG_CHUNK_, 4 * many);
     } else {
@@ -229,7 +229,7 @@ static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_piece_cursor_ *cursor
         }
         cg_scale_y_(cg_at_mut_(d->y, scaled_n), (size_t)index[many - 1] + 1 - scaled_n, d->beta);
         scaled_n = (size_t)index[many - 1] + 1;
-        if (sel.reader.values_per_index > 1 && !d->info.op.sample.id && !d->support) { /* block by block */
+        if (sel.reader.values_per_index > 1 && !cg_is_sampled_(&d->info.op) && !d->support) { /* block by block */
             for (size_t i = 0, in_block; i < many; i += in_block) {
                 in_block = cg_min_(
                     many - i, (size_t)(sel.reader.values_per_index - index[i] % sel.reader.values_per_index));
@@ -289,8 +289,8 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
    code. The functions it calls are not inlined, so that each has its own stack only. */
 static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_piece_cursor_ *cursor) {
     if (dense) return cg_decode_sequential_(d, cursor);
-    if (d->info.op.transform.id && d->info.op.select.id) return cg_scatter_transformed_(d, cursor);
-    return d->non_temporal && !cursor && !d->info.op.transform.id && d->plan.values_per_index == 1
+    if (cg_is_transformed_(&d->info.op) && d->info.op.select.id) return cg_scatter_transformed_(d, cursor);
+    return d->non_temporal && !cursor && !cg_is_transformed_(&d->info.op) && d->plan.values_per_index == 1
         ? cg_scatter_stream_(d)
         : cg_scatter_plain_(d, cursor);
 }

@@ -105,11 +105,11 @@ static const float *cg_decode_chunk_(
             lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
         return s == CG_OK && d->kernels->absmax_bits(out, many) < CG_INF_BITS_ ? out : NULL;
     }
-    in = lay->value_code ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
+    in = cg_is_coded_(lay) ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
 #if !CG_BIG_ENDIAN_
     if (lay->bits_x32 == 32 * 32) return (const float *)(const void *)in; /* f32 as it is */
 #endif
-    if (lay->quantizer->output == CG_OUTPUT_SYMBOLS_ && lay->bits_x32 < 8 * 32 && !lay->value_code)
+    if (lay->quantizer->output == CG_OUTPUT_SYMBOLS_ && lay->bits_x32 < 8 * 32 && !cg_is_coded_(lay))
         cg_decode_packed_(d, in, first, many, out, stream);
     else cg_decode_buckets_(d, in, first, many, out, stream);
     return out;

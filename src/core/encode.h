@@ -342,11 +342,11 @@ CG_NOINLINE_ uint8_t *cg_encode_waves_(const cg_encoder_ *e, size_t blocks, cg_c
     uint8_t *end = e->codes;
     for (size_t block = 0, wave; block < blocks; block += wave) {
         uint8_t *start = end;
-        int many = cg_wave_size_(lay->value_code ? cg_min_(CG_CODED_WAVE_, blocks - block) : blocks - block);
+        int many = cg_wave_size_(cg_is_coded_(lay) ? cg_min_(CG_CODED_WAVE_, blocks - block) : blocks - block);
         wave = (size_t)many;
         CG_PARALLEL_
         for (int i = 0; i < many; i++) {
-            if (lay->value_code)
+            if (cg_is_coded_(lay))
                 cg_encode_block_coded_(
                     e, block + (size_t)i, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), &results[i]);
             else cg_encode_block_(e, block + (size_t)i, &results[i]);
@@ -354,8 +354,8 @@ CG_NOINLINE_ uint8_t *cg_encode_waves_(const cg_encoder_ *e, size_t blocks, cg_c
         for (int i = 0; i < many; i++) {
             if (results[i].absmax_bits >= CG_INF_BITS_) return NULL;
             *total += results[i].lane_total;
-            if (e->src->producer && !lay->value_code) e->src->producer->energy += results[i].energy;
-            if (!lay->value_code) {
+            if (e->src->producer && !cg_is_coded_(lay)) e->src->producer->energy += results[i].energy;
+            if (!cg_is_coded_(lay)) {
                 *codes = cg_checksum_concat_(*codes, results[i].checksum);
                 continue;
             }
@@ -364,7 +364,7 @@ CG_NOINLINE_ uint8_t *cg_encode_waves_(const cg_encoder_ *e, size_t blocks, cg_c
             end += results[i].bytes;
         }
     }
-    return lay->value_code ? end : e->codes + (size_t)lay->codes_bytes;
+    return cg_is_coded_(lay) ? end : e->codes + (size_t)lay->codes_bytes;
 }
 /* One block by itself, without a value code: the same as a wave of it. */
 static uint8_t *cg_encode_one_block_(const cg_encoder_ *e, cg_checksum_ *codes, double *total) {
@@ -394,8 +394,8 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
         cg_measure_long_buckets_(e) != CG_OK) {
         return CG_E_NONFINITE;
     }
-    end = blocks == 1 && !lay->value_code ? cg_encode_one_block_(e, &codes, &total)
-                                          : cg_encode_waves_(e, blocks, &codes, &total);
+    end = blocks == 1 && !cg_is_coded_(lay) ? cg_encode_one_block_(e, &codes, &total)
+                                            : cg_encode_waves_(e, blocks, &codes, &total);
     if (!end) return CG_E_NONFINITE;
     if (lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_ && k && !e->given_scales) {
         float mean = (float)(total / (double)k);

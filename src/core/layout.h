@@ -20,6 +20,7 @@ typedef struct cg_layout_ {
     uint64_t scale_bytes, piece_table_bytes;
     uint64_t codes_bytes; /* of the codes; with a value code, their maximum */
 } cg_layout_;
+static int cg_is_coded_(const cg_layout_ *lay) { return cg_builds_value_codes_() && lay->value_code; }
 
 /* Bytes from the start of the codes to value `first`, a multiple of 1024; packed only. */
 CG_INLINE_ size_t cg_codes_offset_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->bits_x32; }

@@ -75,9 +75,17 @@
      COMPGRAD_LINKED           another object of the program has the functions: COMPGRAD_IMPLEMENTATION has no effect
      COMPGRAD_NO_SIMD          plain C, without SIMD instructions
      COMPGRAD_NO_AVX512        AVX2 at most
+     COMPGRAD_ONLY             only the stages and codes that have a COMPGRAD_WITH_..., below
      COMPGRAD_OPENMP           use OpenMP, if the compiler has it switched on
      COMPGRAD_ASSERT(c)        how to check a condition inside the library; default: not at all
    The functions need memcpy, memset and memmove from outside (with tcc also its runtime); -ffreestanding works.
+
+   LEAVING OUT. A small device carries what it uses: define COMPGRAD_ONLY, and for each name in the table of operators
+   below COMPGRAD_WITH_ and the name in capitals, as in COMPGRAD_WITH_TOPK and COMPGRAD_WITH_F16; presets need the
+   stages that they are made of. Dense f32 values, packed symbols and the codes eliasfano and bitmap are always there.
+   An operator or packet with a stage that was left out is CG_E_VERSION, and the sentence names it: that of
+   cg_op_parse_why, of cg_op_about, or of a report. With gcc -Os, COMPGRAD_NO_SIMD, -ffunction-sections and
+   -Wl,--gc-sections, topk and f16 take less than 40 KB.
 
    CHOOSING. cg_op_about(&op, n, &about) says, without a vector, whether an operator is unbiased, how large its error is
    at most, how many bits it takes, whether it needs error feedback and whether all its packets have one length; or why

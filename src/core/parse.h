@@ -87,7 +87,7 @@ static const char *cg_stage_name_(size_t i, const char **params) {
     i -= 2;
     for (unsigned id = 1; cg_index_coder_at_(id); id++, i--)
         if (i == 0) return cg_index_coder_at_(id)->name;
-    return i + 1 < CG_VALUE_CODE_COUNT_ ? cg_value_code_names_[i + 1] : NULL;
+    return i + 1 < CG_VALUE_CODE_COUNT_ ? cg_value_codes_[i + 1].name : NULL;
 }
 /* What people call things elsewhere, without '-' and '_', and what it is here. */
 static const char *const cg_other_names_[][2] = { { "powersgd", "lowrank:4:512:256" }, { "svd", "atomo:4:512:256" },
@@ -392,13 +392,17 @@ static int cg_parse_stage_(cg_parser_ *s, cg_word_ w, cg_op *op) {
     s->p = w.p + w.len;
     for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
         for (unsigned id = 1; cg_row_at_(slot, id); id++)
-            if (cg_word_is_(w, cg_row_at_(slot, id)->name)) return cg_parse_row_(s, cg_row_at_(slot, id), op);
+            if (cg_word_is_(w, cg_row_at_(slot, id)->name)) {
+                if (!cg_is_left_out_(cg_row_at_(slot, id))) return cg_parse_row_(s, cg_row_at_(slot, id), op);
+                cg_op_stage_(op, slot)->id = (uint8_t)id; /* cg_parse_all_ says it */
+                return 1;
+            }
     for (size_t i = 0; i < CG_PRESET_ROWS_; i++)
         if (cg_word_is_(w, cg_preset_rows_[i].name)) return cg_parse_preset_(s, i, op);
     for (unsigned i = 1; cg_index_coder_at_(i); i++)
         if (cg_word_is_(w, cg_index_coder_at_(i)->name)) return op->code.id = (uint8_t)i, 1;
     for (unsigned i = 1; i < CG_VALUE_CODE_COUNT_; i++)
-        if (cg_word_is_(w, cg_value_code_names_[i])) return op->code.arg = (uint16_t)i, 1;
+        if (cg_word_is_(w, cg_value_codes_[i].name)) return op->code.arg = (uint16_t)i, 1;
     if (cg_word_is_(w, "dense")) return 1;
     return cg_word_is_(w, "user") ? cg_parse_user_(s, op) : cg_unknown_name_(s, w);
 }
@@ -409,6 +413,7 @@ typedef struct cg_stages_read_ {
     cg_op op;                      /* of all stages so far */
     cg_word_ name[CG_SLOT_COUNT_]; /* of the stage that fills each slot; p NULL: none does */
     unsigned reached;              /* the last slot that is filled */
+    int left_out;                  /* the sentence names a stage that this build was made without */
 } cg_stages_read_;
 static const char *const cg_slot_names_[] = { "sample", "transform", "selection", "quantizer", "code", "" };
 
@@ -473,7 +478,10 @@ static int cg_parse_all_(cg_parser_ *s, cg_stages_read_ *read) {
             return cg_why_(
                 s, s->p, "the text is empty: write an operator, as in 'topk:0.01' or 'topk:0.01|absmax:4:512'");
         }
-        if (!cg_parse_stage_(s, w, &one) || !cg_stage_fits_in_(s, read, w, &one)) return 0;
+        if (!cg_parse_stage_(s, w, &one)) return 0;
+        why = cg_op_left_out_(&one);
+        if (why) return read->left_out = 1, cg_why_(s, w.p, why);
+        if (!cg_stage_fits_in_(s, read, w, &one)) return 0;
         for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
             if (cg_stage_is_empty_(cg_op_stage_const_(&one, slot))) continue;
             read->reached = slot;
@@ -508,7 +516,7 @@ static cg_status cg_op_parse_(cg_op *op, const char *text, char *why, size_t cap
     else if (cg_parse_all_(&s, &read)) {
         *op = read.op;
         status = CG_OK;
-    }
+    } else if (read.left_out) status = CG_E_VERSION;
     if (why && cap) *s.why.at = 0;
     return status;
 }

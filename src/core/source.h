@@ -31,6 +31,8 @@ typedef struct cg_source_ {
     int to_sample, to_transform; /* what is still to be done with x */
 } cg_source_;
 
+static int cg_source_samples_(const cg_source_ *src) { return cg_builds_samples_() && src->to_sample; }
+static int cg_source_transforms_(const cg_source_ *src) { return cg_builds_transforms_() && src->to_transform; }
 static int cg_source_is_lazy_(const cg_source_ *src) { return src->producer && src->producer->lazy; }
 /* Values [first, first + many): where they lie in x, or with x NULL what the lazy producer makes of them in buf. */
 static const float *cg_values_view_(const float *x, const cg_producer_ *lazy, size_t first, size_t many, float *buf) {
@@ -51,8 +53,9 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
     size_t index[64];
     cg_strata_ strata;
     const int scaled = !(src->info->op.sample.flags & CG_FLAG_UNSCALED);
-    if (cg_source_is_lazy_(src) && !src->to_sample) src->producer->make(src->producer->user, first, count, buf);
-    if (!src->to_sample) return cg_source_is_lazy_(src) ? buf : cg_at_(src->x, first);
+    if (cg_source_is_lazy_(src) && !cg_source_samples_(src))
+        src->producer->make(src->producer->user, first, count, buf);
+    if (!cg_source_samples_(src)) return cg_source_is_lazy_(src) ? buf : cg_at_(src->x, first);
     cg_strata_open_(&strata, src->info, first);
     for (size_t i = 0; i < count; i += 64) { /* ask for 64 cache lines before waiting for the first */
         size_t many = cg_min_(64, count - i);
@@ -73,11 +76,11 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
 /* Values [first, first + count) after the transform, which must lie in one chunk: where they lie, or in buf, which has
    room for CG_CHUNK_. Whole blocks are transformed, so buf may hold more around them. */
 static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
-    const int in_buf = src->to_sample || cg_source_is_lazy_(src);
+    const int in_buf = cg_source_samples_(src) || cg_source_is_lazy_(src);
     size_t block_size, base, end, available;
     uint64_t key;
-    if (!in_buf && !src->to_transform) return cg_at_(src->x, first);
-    if (!src->to_transform) return cg_source_gather_(src, first, count, buf);
+    if (!in_buf && !cg_source_transforms_(src)) return cg_at_(src->x, first);
+    if (!cg_source_transforms_(src)) return cg_source_gather_(src, first, count, buf);
     key = cg_stage_key_(&src->info->op.transform, &src->info->tag);
     block_size = cg_transformer_of_(&src->info->op)->block;
     base = first / block_size * block_size;

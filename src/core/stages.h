@@ -74,6 +74,7 @@ typedef struct cg_stage_row_ {
     const char *name;          /* as text, a stage is name:arg:size:value:flag */
     const char *params;        /* for messages: name=example of each parameter, in the order of the text */
     const char *warning;       /* what a report says of the stage without error feedback, if it is biased; or NULL */
+                               /* of a stage that was left out, that it was */
     const char *flag_names[2]; /* of the flags 1 and 2; "": there is no such flag */
     uint8_t biasing_flags;     /* those with which the mean of what is decoded differs from x */
     uint8_t unbiasing_flags;   /* those with which it is x, although the stage has CG_IS_BIASED_ */
@@ -90,15 +91,33 @@ typedef struct cg_stage_row_ {
 } cg_stage_row_;
 #define CG_PRIVATE_KEY_ 0xBB67AE8584CAA73Bu /* of samples and rotations that differ by rank */
 #define CG_SIZE_MAX_ 0xffffffffu            /* of stage.size */
+/* A row that this build was made without: it has a name, and in place of a warning the sentence that says so. */
+CG_INLINE_ int cg_is_left_out_(const cg_stage_row_ *row) { return CG_MAY_LEAVE_OUT_ && !row->error; }
 /* The code slot holds two codes: its id is the code of the indices, its arg the code of the values. */
-static const char *const cg_value_code_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
-enum { CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0] };
+typedef struct cg_value_code_ {
+    const char *name;
+    const char *left_out; /* NULL, or that it was */
+} cg_value_code_;
+#define CG_VALUE_CODE_LIST_(X) \
+  X(GAMMA, "gamma") X(DELTA, "delta") X(OMEGA, "omega") X(HUFFMAN, "huffman") X(QUARTIC, "quartic")
+#define CG_ROW_(id, name) { name, CG_IF_(COMPGRAD_WITH_##id, (NULL), (CG_LEFT_OUT_WHY_(name, #id))) },
+static const cg_value_code_ cg_value_codes_[] = { { "", NULL }, CG_VALUE_CODE_LIST_(CG_ROW_) };
+#undef CG_ROW_
+enum { CG_VALUE_CODE_COUNT_ = sizeof cg_value_codes_ / sizeof cg_value_codes_[0] };
+/* Whether this build has any code of values, sample and transform: code for them that asks is not in the object if it
+   has none. */
+CG_INLINE_ int cg_builds_value_codes_(void) { return 0 CG_VALUE_CODE_LIST_(CG_OR_BUILT_); }
+CG_INLINE_ int cg_builds_samples_(void); /* in core/rows.h, as the next */
+CG_INLINE_ int cg_builds_transforms_(void);
+static int cg_is_sampled_(const cg_op *op) { return cg_builds_samples_() && op->sample.id != 0; }
+static int cg_is_transformed_(const cg_op *op) { return cg_builds_transforms_() && op->transform.id != 0; }
 struct cg_list_;
 struct cg_index_reader_;
 /* A code of indices: how long a section it makes of k > 0 indices below universe, and how it writes and reads one. */
 typedef struct cg_index_coder_ {
     uint8_t id;
     const char *name;
+    const char *left_out; /* NULL, or that it was */
     uint32_t traits;
     uint64_t (*bytes)(uint64_t universe, uint64_t k); /* at most, if CG_INDEX_LENGTH_VARIES_; a multiple of 4 */
     uint64_t (*bound)(uint64_t universe, uint64_t k); /* of any number of indices up to k */
@@ -143,20 +162,34 @@ static int cg_stage_is_biased_(unsigned slot, const cg_stage *s) {
     return (row->traits & CG_IS_BIASED_) != 0 || (s->flags & row->biasing_flags) != 0;
 }
 
+/* Why this build does not have a code whose numbers are good: the sentence that says so; NULL: it has it. */
+static const char *cg_code_left_out_(const cg_stage *s) {
+    if (!CG_MAY_LEAVE_OUT_) return NULL;
+    return cg_index_coder_at_(s->id)->left_out ? cg_index_coder_at_(s->id)->left_out : cg_value_codes_[s->arg].left_out;
+}
+/* The sentence of the first stage or code of op that this build was made without; NULL: it was not. */
+static const char *cg_op_left_out_(const cg_op *op) {
+    for (unsigned slot = 0; CG_MAY_LEAVE_OUT_ && slot < CG_SLOT_CODE_; slot++) {
+        const cg_stage_row_ *row = cg_row_at_(slot, cg_op_stage_const_(op, slot)->id);
+        if (row && cg_is_left_out_(row)) return row->warning;
+    }
+    return cg_index_coder_at_(op->code.id) && op->code.arg < CG_VALUE_CODE_COUNT_ ? cg_code_left_out_(&op->code) : NULL;
+}
 /* One stage by itself. CG_E_VERSION: a stage, code or flag that this build does not know. CG_E_ARG: a known stage
    with parameters out of range. */
 static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     const cg_stage_row_ *row;
     if (cg_stage_is_empty_(s)) return CG_OK;
     if (slot == CG_SLOT_CODE_) {
-        if (!cg_index_coder_at_(s->id) || s->arg >= CG_VALUE_CODE_COUNT_) return CG_E_VERSION;
+        if (!cg_index_coder_at_(s->id) || s->arg >= CG_VALUE_CODE_COUNT_ || cg_code_left_out_(s)) return CG_E_VERSION;
         return s->flags || s->size || cg_as_bits_(s->value) ? CG_E_ARG : CG_OK;
     }
     if (s->id == 0) return CG_E_ARG;
     if (slot == CG_SLOT_QUANTIZE_ && cg_is_user_codec_(s))
         return s->flags || !cg_is_finite_(s->value) ? CG_E_ARG : CG_OK;
     row = cg_row_at_(slot, s->id);
-    if (!row || s->flags & ~(unsigned)((row->flag_names[0][0] != 0) | (row->flag_names[1][0] != 0) << 1))
+    if (!row || cg_is_left_out_(row) ||
+        s->flags & ~(unsigned)((row->flag_names[0][0] != 0) | (row->flag_names[1][0] != 0) << 1))
         return CG_E_VERSION;
     if (row->arg_hi ? s->arg < row->arg_lo || s->arg > row->arg_hi : s->arg != 0) return CG_E_ARG;
     if (row->size_hi ? s->size < row->size_lo : s->size != 0) return CG_E_ARG;

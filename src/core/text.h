@@ -14,7 +14,7 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
     if (slot == CG_SLOT_CODE_) {
         cg_text_str_(t, cg_index_coder_at_(s->id)->name);
         if (s->id && s->arg) cg_text_char_(t, '|');
-        cg_text_str_(t, cg_value_code_names_[s->arg]);
+        cg_text_str_(t, cg_value_codes_[s->arg].name);
         return;
     }
     if (!row) {

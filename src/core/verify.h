@@ -25,7 +25,7 @@ static int cg_scales_legal_(const cg_decoder_ *d) {
 static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
     const size_t bytes = cg_codes_offset_(&d->lay, CG_CHUNK_);
     const uint8_t *next = d->codes + cg_codes_offset_(&d->lay, first) + bytes;
-    if (!d->lay.value_code && first + CG_CHUNK_ < d->lay.k)
+    if (!cg_is_coded_(&d->lay) && first + CG_CHUNK_ < d->lay.k)
         for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
 /* Packed codes of values [first, first + many), a whole chunk or the last: *sum absorbs them, unless the packet is
@@ -100,7 +100,7 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     cg_checksum_ sum = { 0, 0, 0 };
     float out[CG_CHUNK_];
     int finite = 1;
-    if (!d->lay.quantizer || d->lay.value_code)
+    if (!d->lay.quantizer || cg_is_coded_(&d->lay))
         sum = cg_checksum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
     else
         for (size_t i = 0; i < k; i += CG_CHUNK_) {
@@ -108,7 +108,7 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
             finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
         }
     if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
-    if (d->lay.value_code && !cg_pieces_check_(d)) return CG_E_CORRUPT;
+    if (cg_is_coded_(&d->lay) && !cg_pieces_check_(d)) return CG_E_CORRUPT;
     for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)
         if (!cg_decode_chunk_(d, NULL, i, cg_min_(CG_CHUNK_, k - i), out, 0)) return CG_E_CORRUPT;
     return CG_OK;

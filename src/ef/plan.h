@@ -18,16 +18,17 @@ typedef struct cg_ef_needs_ {
     size_t warm_count;                    /* floats of a low-rank operator's right factor */
     int whole_vector;                     /* p is stored nowhere, and must be in ef->whole to be compressed */
 } cg_ef_needs_;
-/* Raises *needs to what op needs. CG_E_ARG: op is illegal or too large. CG_E_UNSUPPORTED: it does not go with the
-   kind, the clipping or the rate. *needs is changed only on success. *r becomes what op resolves to, with the codecs of
-   side. */
+/* Raises *needs to what op needs. CG_E_ARG: op is illegal or too large. CG_E_VERSION: this build was made without it.
+   CG_E_UNSUPPORTED: it does not go with the kind, the clipping or the rate. *needs is changed only on success. *r
+   becomes what op resolves to, with the codecs of side. */
 static cg_status cg_ef_needs_of_op_(
     const cg_ef_desc *d, cg_op op, const cg_extra *side, cg_ef_needs_ *needs, cg_resolved_ *r) {
     const cg_op dense = cg_dense();
     uint32_t traits;
     uint64_t packet_bytes;
     int takes_variance;
-    if (cg_resolve_(&op, side, d->n, r) != CG_OK) return CG_E_ARG;
+    const cg_status s = cg_resolve_(&op, side, d->n, r);
+    if (s != CG_OK) return CG_MAY_LEAVE_OUT_ && s == CG_E_VERSION ? s : CG_E_ARG; /* left out of this build */
     traits = r->plan.traits;
     takes_variance = (traits & CG_AUX_IS_VARIANCE_) != 0;
     packet_bytes = traits & CG_IS_USER_CODEC_ ? 1 : r->bound;
@@ -146,7 +147,7 @@ static void cg_ef_init_refused_(cg_ef *ef, const cg_ef_desc *d, cg_status s, uin
         cg_ef_fail_(ef, s, "mem is too small: cg_ef_memory gives its bytes", cg_add_sat_(need, 64), CG_NO_INDEX);
     if (s == CG_E_UNSUPPORTED)
         cg_ef_fail_(ef, s, "desc has a field or an operator that this kind cannot use: see cg_ef_desc", 0, CG_NO_INDEX);
-    if (s != CG_E_ARG) return;
+    if (s != CG_E_ARG && s != CG_E_VERSION) return;
     if (!d) ef->report.why = "desc is NULL";
     else if (!CG_RESERVE_IS_ZERO_(d->reserved)) ef->report.why = "desc.reserved must be 0: start from CG_ZERO";
     else if (!d->n) ef->report.why = "desc.n is 0: it is the number of values in every gradient";

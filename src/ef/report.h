@@ -21,7 +21,7 @@ static int cg_ef_op_why_(cg_ef *ef, const cg_op *op, size_t n) {
     if (cg_op_traits_(op) & CG_IS_USER_CODEC_ && cg_op_check_(op) == CG_OK) return 0;
     refusal = cg_op_refusal_(op, NULL, n);
     if (refusal.status == CG_OK) return 0;
-    cg_ef_fail_(ef, CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
+    cg_ef_fail_(ef, refusal.status == CG_E_VERSION ? CG_E_VERSION : CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
     return 1;
 }
 CG_API_ void cg_ef_report(const cg_ef *ef, cg_report *report) {

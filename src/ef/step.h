@@ -375,7 +375,7 @@ static cg_status cg_ef_step_why_(cg_ef *ef, cg_status s, const cg_extra *side, c
     }
     if (s == CG_E_ARG && cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_) && !aux)
         return cg_ef_fail_(ef, s, "VARIANCE needs the variances of this step in side->aux", 0, CG_NO_INDEX);
-    if (s == CG_E_ARG && cg_ef_op_why_(ef, op, d->n)) return s;
+    if ((s == CG_E_ARG || s == CG_E_VERSION) && cg_ef_op_why_(ef, op, d->n)) return s;
     if (s == CG_E_UNSUPPORTED)
         return cg_ef_fail_(ef, s,
             "side has an aux, a support or scales that the operator of this step has no use for, or the operator does "

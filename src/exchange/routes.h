@@ -273,7 +273,8 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     if (!known && cg_resolve_(op, ex->desc.side, ex->n, r) != CG_OK) r->bound = 0;
     if (!r->bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
         const cg_report refusal = cg_op_refusal_(r->bound ? ex->desc.back : op, r->bound ? NULL : ex->desc.side, ex->n);
-        cg_ex_fail_here_(ex, CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
+        cg_ex_fail_here_(
+            ex, refusal.status == CG_E_VERSION ? CG_E_VERSION : CG_E_ARG, refusal.why, refusal.need, CG_NO_INDEX);
         return;
     }
     if (r->extra_status != CG_OK) {

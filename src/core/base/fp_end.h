@@ -11,3 +11,6 @@
 #elif defined(__GNUC__)
 #  pragma GCC pop_options
 #endif
+#if defined(COMPGRAD_ONLY) && defined(__GNUC__)
+#  pragma GCC diagnostic pop
+#endif
