@@ -92,8 +92,8 @@ static const plan plans[] = {
     { "dense", LINEAR, 0, CG_SUM_RING *WAY, 0, 0, 0, 0, NULL, N },
     { "dense", LINEAR, SUM, CG_SUM_HALVING *WAY, 0, 0, 0, 0, NULL, N },
     { "topk:0.05", SHARED, 0, CG_SUM_HALVING *WAY, 0, 0, 0, 0, NULL, N },
-    { "lowrank:2:9:37", LINEAR, 0, CG_SUM_HALVING *WAY, 0, 0, 1, 0, NULL, N } {
-        "absmax:8:64", AG, CG_FOLD_MEDIAN, 0, 0, 0, 0, 0, NULL, N },
+    { "lowrank:2:9:37", LINEAR, 0, CG_SUM_HALVING *WAY, 0, 0, 1, 0, NULL, N },
+    { "absmax:8:64", AG, CG_FOLD_MEDIAN, 0, 0, 0, 0, 0, NULL, N },
     { "dense", SERVER, CG_FOLD_MEDIAN, 0, 0, 0, 0, 0, NULL, N },
     { "absmax:4:64", SERVER, CG_FOLD_CLIPPED, 0, 1, 0, 0, 0, "efsign", N },
 };
@@ -574,7 +574,7 @@ static int commit(guilt g, sim_rank *k) {
         break;
     case BAD_OP: d->op.quantize.id = 99; break;
     case BAD_ROUTE: d->route = CG_ROUTE_LINEAR + 1 + below(1000); break;
-    case BAD_FOLD: d->fold = 4; break;
+    case BAD_FOLD: d->fold = CG_FOLD_CLIPPED + 1; break;
     case BAD_FLAG: d->flags |= 0x80000000u; break;
     case BAD_LEADER: d->leader = below(2) ? b.size + 1 : -2; break;
     case BAD_WEIGHT: d->weight = below(2) ? -1.0f : forbidden(); break;

@@ -38,7 +38,7 @@ static void choose(const uint8_t *p) {
     now.mask = masks[p[2] / 3 % 7];
     now.agrees = p[2] >> 7;
     now.n = p[1] % OPS >= OPS - 2 ? 120 : ((size_t)p[3] << 8 | p[4]) % (MOST_N + 1);
-    now.desc.fold = p[6] >> 7 ? CG_FOLD_MEDIAN + (p[5] & 3) % 3 : p[5] & 3;
+    now.desc.fold = p[6] >> 7 ? (uint32_t)(CG_FOLD_MEDIAN + (p[5] & 3) % 3) : p[5] & 3u;
     now.desc.flags = p[5] >> 2 & 1;
     now.desc.sum = now.desc.route >= 7 && now.mask & SIM_SENDRECV ? p[8] >> 5 : 0; /* 5 and more: there is none */
     now.desc.leader = (p[5] >> 3 & 7) - 1;
