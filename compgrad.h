@@ -107,7 +107,7 @@
      levels:7:512:max                cg_maxnorm(cg_levels(7, 0), 512); likewise dither
      minmax:4:512:norm               cg_minmax(4, 512) with quantize.flags = CG_FLAG_NORM: the range is sqrt(2) |x|
      terngrad:clip                   cg_clipped(cg_terngrad())
-     randk:0.01:unscaled             cg_unscaled(cg_randk(0.01f)); likewise permk
+     randk:0.01:unscaled             cg_unscaled(cg_randk(0.01f)); likewise permk, cyclic
      randk:0.1:private               cg_private(cg_randk(0.1f)); likewise rotate, and both in one operator
      topk:k=100                      cg_topk(1) with k = 100 in the cg_op; likewise mstopk and randk
      chunked:64:0.1                  cg_chunked(0.1f, 64)
@@ -254,6 +254,10 @@
      permk:workers           32/workers        unbiased  workers - 1                every rank keeps another value of
                                                                                     each group of `workers` neighbours
                                                                                     (Szlendak 21); also :unscaled
+     cyclic:blocks           32/blocks         unbiased  blocks - 1                 block number tag.step mod blocks of
+                                                         over `blocks` steps        the vector (coordinate descent block
+                                                                                    by block); all ranks keep the same;
+                                                                                    also :unscaled
    named compositions; share: what the quantizer leaves of the selected energy, on a heavy-tailed vector, at r = .01
      stc:r                   9.1 r at r = .01  biased    share .83                  topk:r|efsign|golomb (Sattler 19)
      sbc:r                   8.1 r at r = .01  biased    share .78                  side:r|mean|golomb (Sattler 18)
@@ -453,7 +457,7 @@ typedef struct cg_op {
     uint64_t reserved; /* must be 0 */
 } cg_op;
 
-enum { CG_SAMPLE_RANDK = 1, CG_SAMPLE_PERMK = 2 };
+enum { CG_SAMPLE_RANDK = 1, CG_SAMPLE_PERMK = 2, CG_SAMPLE_CYCLIC = 3 };
 enum { CG_TRANSFORM_ROTATE = 1, CG_TRANSFORM_DCT, CG_TRANSFORM_LOWRANK, CG_TRANSFORM_ATOMO };
 enum {
     CG_SELECT_TOPK = 1,
@@ -611,6 +615,9 @@ CG_API_ cg_op cg_variance(float alpha); /* values with x^2 > alpha times their v
 CG_API_ cg_op cg_randk(float ratio); /* a random value of each of k strata, times n/k; k is ratio*n, rounded */
 /* rank i, below workers, keeps its own random one of every group of `workers` neighbours, times workers */
 CG_API_ cg_op cg_permk(uint32_t workers);
+/* all values of block number tag.step mod `blocks`, times `blocks`; blocks are equally long, and neighbouring ones share
+   a value where they have to, which is then times half as much */
+CG_API_ cg_op cg_cyclic(uint32_t blocks);
 
 /* transforms */
 CG_API_ cg_op cg_rotate(int rounds); /* 1 to 3 rounds of random signs and a Hadamard matrix, in blocks of 1024 */
@@ -650,7 +657,7 @@ CG_API_ cg_op cg_stochastic(cg_op op);
 /* levels (and qsgd), dither: relative to the largest magnitude of each bucket instead of the L2 norm */
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket);
 CG_API_ cg_op cg_clipped(cg_op op);  /* terngrad: values are clipped at 2.5 standard deviations */
-CG_API_ cg_op cg_unscaled(cg_op op); /* samples: without the factor n/k */
+CG_API_ cg_op cg_unscaled(cg_op op); /* samples: without the factor that makes them unbiased */
 /* randk, rotate, or both: drawn by every rank for itself. The error of the mean of W ranks is then W times smaller than
    that of one, where common samples and rotations make errors that add up; such packets are added decoded */
 CG_API_ cg_op cg_private(cg_op op);
@@ -7873,6 +7880,11 @@ static uint64_t cg_sampled_permk_(const cg_op *op, uint64_t n, const cg_tag *tag
     return groups +
         (remainder && (!tag || cg_permk_index_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < remainder));
 }
+/* One block of so many, all equally long. */
+static uint64_t cg_sampled_cyclic_(const cg_op *op, uint64_t n, const cg_tag *tag) {
+    (void)tag;
+    return n / op->sample.size + (n % op->sample.size != 0);
+}
 /* The functions of transforms: how many values they make of sampled_n; CG_TOO_LARGE_ on overflow. */
 static uint64_t cg_transformed_same_(const cg_op *op, uint64_t sampled_n) {
     (void)op;
@@ -8037,6 +8049,9 @@ CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits) {
 CG_API_ cg_op cg_randk(float ratio) { return cg_op_one_stage_(CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, ratio); }
 CG_API_ cg_op cg_permk(uint32_t workers) {
     return cg_op_one_stage_(CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, workers, 0.0f);
+}
+CG_API_ cg_op cg_cyclic(uint32_t blocks) {
+    return cg_op_one_stage_(CG_SLOT_SAMPLE_, CG_SAMPLE_CYCLIC, 0, blocks, 0.0f);
 }
 CG_API_ cg_op cg_rotate(int rounds) {
     return cg_op_one_stage_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, rounds, 0, 0.0f);
@@ -9740,13 +9755,14 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_extra *extra, uint64_
 }
 
 /* src/core/sample.h */
-/* sample: which coordinates random-k and PermK take, one from each stratum
+/* sample: which coordinates random-k and PermK take, one from each stratum, and the block that is cyclic's turn
 
-   Offers   cg_strata_ with open, seek, next and sample; cg_mulhi64_
+   Offers   cg_strata_ with open, seek, next, sample and factor; cg_mulhi64_
    Needs    base, random, stages
    Touches  nothing but its arguments
    Random-k cuts n coordinates into k strata [floor(jn/k), floor((j+1)n/k)) and takes one of each at random; PermK's
-   strata are groups of as many neighbours as there are workers. Coordinates ascend; any stratum can be had alone. */
+   strata are groups of as many neighbours as there are workers. Cyclic takes all values of one block, which are
+   its strata. Coordinates ascend; any stratum can be had alone. */
 
 /* floor(j*n/k) without overflow; j <= k <= n. */
 static uint64_t cg_stratum_start_(uint64_t n, uint64_t k, uint64_t j) {
@@ -9776,6 +9792,18 @@ static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) {
     uint64_t mid = ah * bl + (al * bl >> 32), mid2 = al * bh + (mid & 0xffffffffu);
     return ah * bh + (mid >> 32) + (mid2 >> 32);
 }
+/* How a sample's coordinates go on: one of each stratum at random, one of each group of equal length, or neighbours. */
+enum { CG_WALK_STRATA_, CG_WALK_GROUPS_, CG_WALK_BLOCK_ };
+static int cg_sample_walk_(const cg_op *op); /* in core/rows.h */
+
+/* Cyclic, blocks B, n values, k = ceil(n/B) of them in every block: where the block whose turn it is begins. Blocks begin
+   at equal distances, the last one ends at n; so neighbours share a value at most. More blocks than values: of one value
+   each, over and over. */
+static uint64_t cg_cyclic_start_(uint64_t n, uint64_t k, uint64_t blocks, uint64_t turn) {
+    if (blocks >= n) return turn % n;
+    if (blocks == 1) return 0;
+    return cg_stratum_start_(n - k, blocks - 1, turn);
+}
 /* The current stratum. */
 typedef struct cg_strata_ {
     uint64_t n, k;                  /* coordinates, strata */
@@ -9786,14 +9814,17 @@ typedef struct cg_strata_ {
     uint64_t length;
     uint64_t key;                 /* shared by all ranks */
     cg_key_ block_key;            /* of the 65536 strata around the current one */
-    uint32_t permk_workers, rank; /* PermK: the length of every stratum, and whose coordinate; 0: random-k */
+    uint32_t permk_workers, rank; /* PermK: the length of every stratum, and whose coordinate */
+    uint32_t stride;              /* from each start to the next, if they are all alike; 0: random-k */
+    uint64_t first;               /* and the first of them */
+    uint64_t blocks, turn;        /* cyclic: how many there are, and which; 0: another sample */
 } cg_strata_;
 
 /* Goes to stratum j < k. */
 static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
     s->stratum = j;
-    if (s->permk_workers) {
-        s->start = j * s->permk_workers;
+    if (s->stride) {
+        s->start = s->first + j * s->stride;
         return;
     }
     s->start = cg_stratum_start_(s->n, s->k, j);
@@ -9807,16 +9838,28 @@ static void cg_strata_open_(cg_strata_ *s, const cg_info *info, uint64_t j) {
     s->k = info->drawn;
     s->key = cg_stage_key_(&info->op.sample, &info->tag);
     s->rank = info->tag.rank;
-    s->permk_workers = cg_has_(&info->op, CG_IS_PER_RANK_) ? info->op.sample.size : 0;
+    s->permk_workers = 0;
+    s->stride = 0;
+    s->first = s->blocks = s->turn = 0;
     s->base_length = s->n / s->k;
     s->longer_n = s->n % s->k;
-    s->length = s->permk_workers;
+    s->length = 0;
+    switch (cg_sample_walk_(&info->op)) {
+    case CG_WALK_GROUPS_: s->length = s->stride = s->permk_workers = info->op.sample.size; break;
+    case CG_WALK_BLOCK_:
+        s->stride = 1;
+        s->blocks = info->op.sample.size;
+        s->turn = info->tag.step % s->blocks;
+        s->first = cg_cyclic_start_(s->n, s->k, s->blocks, s->turn);
+        break;
+    default: break;
+    }
     cg_strata_seek_(s, j);
 }
 CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
-    if (s->permk_workers) {
+    if (s->stride) {
         s->stratum++;
-        s->start += s->permk_workers;
+        s->start += s->stride;
         return;
     }
     s->start += s->length;
@@ -9827,13 +9870,30 @@ CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
 }
 /* The coordinate that is taken from the current stratum. */
 CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
-    uint32_t c = (uint32_t)(s->stratum & 0xffff), h = cg_hash32_(s->block_key, c);
+    uint32_t c = (uint32_t)(s->stratum & 0xffff), h;
     cg_key_ swapped;
     if (s->permk_workers) return s->start + cg_permk_index_(s->key, s->stratum, s->permk_workers, s->rank);
+    if (s->stride) return s->start;
+    h = cg_hash32_(s->block_key, c);
     if (CG_LIKELY_(s->length >> 32 == 0)) return s->start + ((uint64_t)h * s->length >> 32);
     swapped.a = s->block_key.b;
     swapped.b = s->block_key.a;
     return s->start + cg_mulhi64_((uint64_t)h << 32 | cg_hash32_(swapped, c), s->length);
+}
+/* What makes the sample unbiased: the length of the stratum; for cyclic, one over the share of steps in which the
+   coordinate's turn comes. */
+CG_INLINE_ float cg_strata_factor_(const cg_strata_ *s) {
+    uint64_t turns = 1;
+    if (!s->blocks) return (float)s->length;
+    if (s->blocks >= s->n) turns = s->blocks / s->n + (s->start < s->blocks % s->n);
+    else if (s->k > 1) {
+        const uint64_t block = s->turn;
+        turns += s->stratum == 0 && block > 0 &&
+            cg_stratum_start_(s->n - s->k, s->blocks - 1, block - 1) + s->k > s->start;
+        turns += s->stratum == s->k - 1 && block + 1 < s->blocks &&
+            cg_stratum_start_(s->n - s->k, s->blocks - 1, block + 1) <= s->start;
+    }
+    return (float)((double)s->blocks / (double)turns);
 }
 
 /* src/core/transform.h */
@@ -9955,7 +10015,7 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
         for (size_t j = 0; j < many; j++, cg_strata_next_(&strata)) {
             index[j] = (size_t)cg_strata_sample_(&strata);
             if (!cg_source_is_lazy_(src)) CG_PREFETCH_(cg_at_(src->x, index[j]));
-            buf[i + j] = scaled ? (float)strata.length : 1.0f;
+            buf[i + j] = scaled ? cg_strata_factor_(&strata) : 1.0f;
         }
         for (size_t j = 0; j < many; j++) {
             float f;
@@ -11161,6 +11221,20 @@ static void cg_error_permk_(const cg_op *op, uint64_t n, cg_error_ *e) {
     e->inflation = workers;
 }
 
+/* One block of a few, in turn; a value at their edges has its turn in two of them. Over all turns. */
+static void cg_error_cyclic_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const uint64_t blocks = op->sample.size, least = blocks > n ? blocks / n : 1,
+                   most = blocks > n ? least + 1
+        : n % blocks                 ? 2
+                                     : 1;
+    if (e->is_biased) {
+        cg_error_keep_(e, (double)least / (double)blocks, (double)most / (double)blocks);
+        return;
+    }
+    e->inflation = (double)blocks / (double)least;
+    e->bound = e->inflation - 1.0;
+}
+
 /* ---- transforms ---- */
 
 /* Probabilities in the order of the singular values do no worse than equal ones. */
@@ -11739,23 +11813,26 @@ static cg_status cg_select_given_(const cg_selector_ *p);
 typedef struct cg_sampler_ {
     cg_stage_row_ stage;
     uint64_t (*sampled_n)(const cg_op *op, uint64_t n, const cg_tag *tag); /* see core/plan.h */
+    uint8_t walk;                                                          /* CG_WALK_* */
 } cg_sampler_;
-#define CG_ROW_(id, name, params, warning, flags, traits, size, value, sampled_n, error)                   \
+#define CG_ROW_(id, name, params, warning, flags, traits, size, value, sampled_n, walk, error)             \
   CG_IF_(COMPGRAD_WITH_##id,                                                                               \
       ({ { CG_SLOT_SAMPLE_, CG_SAMPLE_##id, name, params, warning, flags, traits, CG_NO_ARG_, size, value, \
              cg_error_##error##_ },                                                                        \
-          cg_sampled_##sampled_n##_ }),                                                                    \
-      ({ CG_LEFT_OUT_(CG_SLOT_SAMPLE_, CG_SAMPLE_##id, name, #id), cg_sampled_all_ })),
+          cg_sampled_##sampled_n##_, CG_WALK_##walk##_ }),                                                 \
+      ({ CG_LEFT_OUT_(CG_SLOT_SAMPLE_, CG_SAMPLE_##id, name, #id), cg_sampled_all_, CG_WALK_STRATA_ })),
 /* clang-format off */
 #define CG_SAMPLE_LIST_(X)                                                                                            \
   X(RANDK, "randk", "ratio=0.01", CG_STALLS_("randk:unscaled"), CG_FLAGS_("unscaled", "private", 1),                  \
-      CG_SAMPLES_RATIO_, CG_NO_SIZE_, CG_RATIO_, randk, randk)                                                        \
+      CG_SAMPLES_RATIO_, CG_NO_SIZE_, CG_RATIO_, randk, STRATA, randk)                                                \
   X(PERMK, "permk", "workers=8", CG_STALLS_("permk:unscaled"), CG_FLAG_("unscaled"), CG_IS_PER_RANK_,                 \
-      CG_SIZE_(1), CG_NO_VALUE_, permk, permk)
+      CG_SIZE_(1), CG_NO_VALUE_, permk, GROUPS, permk)                                                                \
+  X(CYCLIC, "cyclic", "blocks=8", CG_STALLS_("cyclic:unscaled"), CG_FLAG_("unscaled"), 0, CG_SIZE_(1),                \
+      CG_NO_VALUE_, cyclic, BLOCK, cyclic)
 /* clang-format on */
 static const cg_sampler_ cg_samplers_[] = {
     { { CG_SLOT_SAMPLE_, 0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, cg_error_none_ },
-        cg_sampled_all_ },
+        cg_sampled_all_, CG_WALK_STRATA_ },
     CG_SAMPLE_LIST_(CG_ROW_)
 };
 #undef CG_ROW_
@@ -11996,6 +12073,7 @@ static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
     return q->id < CG_LENGTH_OF_(cg_quantizers_) ? &cg_quantizers_[q->id] : NULL;
 }
 
+static int cg_sample_walk_(const cg_op *op) { return cg_samplers_[op->sample.id].walk; }
 static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag) {
     return cg_samplers_[op->sample.id].sampled_n(op, n, tag);
 }
@@ -13440,6 +13518,7 @@ static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
         h = cg_mix64_(h ^ cg_stage_key_(&op->sample, &support->info.tag));
         if (support->plan.traits & CG_IS_PER_RANK_)
             h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | support->info.tag.rank));
+        else if (op->sample.size) h = cg_mix64_(h ^ op->sample.size);
     }
     if (indexed) {
         cg_checksum_ sum = cg_checksum_of_(support->kernels, support->index, support->info.index_bytes);
@@ -13761,7 +13840,7 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
         memset(&reducer->info.op.select, 0, sizeof reducer->info.op.select);
         reducer->info.op.select.id = CG_SELECT_THRESHOLD;
         reducer->info.threshold = 0.0f;
-        reducer->info.op.k = first.info.op.sample.id &&
+        reducer->info.op.k = first.plan.traits & CG_SAMPLES_RATIO_ &&
                 first.info.drawn != cg_k_from_ratio_(first.info.op.sample.value, 0, first.info.n)
             ? first.info.drawn
             : 0;

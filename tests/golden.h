@@ -114,12 +114,14 @@ static const golden_case golden_cases[] = { { "dense", GOLDEN_N }, { "f16", GOLD
     { "randk:0.3:private|topk:0.2|absmax:4:64|golomb", GOLDEN_N }, { "randk:0.05:private|absmax:4:512", GOLDEN_MAX },
     { "randk:0.5|rotate:3:private|lloyd:2", GOLDEN_MAX }, { "randk:0.1:private", 0 }, { "rotate:3:private", 1 },
     /* small floats at random */
-    { "f16:stochastic", GOLDEN_N }, { "bf16:stochastic", GOLDEN_N }, { "e4m3:100:stochastic", GOLDEN_N },
-    { "e5m2:stochastic", GOLDEN_N }, { "mxfp4:stochastic", GOLDEN_N }, { "mxe4m3:stochastic", GOLDEN_N },
-    { "mxe5m2:stochastic", GOLDEN_N }, { "nf4:stochastic", GOLDEN_N }, { "bf16:stochastic|huffman", GOLDEN_MILD },
-    { "f16:stochastic", GOLDEN_MILD }, { "mxfp4:stochastic|huffman", GOLDEN_MILD },
-    { "nf4:100:stochastic", GOLDEN_MILD }, { "e4m3:64:stochastic", GOLDEN_AGREED }, { "nf4:stochastic", GOLDEN_AGREED },
-    { "bf16:stochastic", GOLDEN_MAX } };
+    { "cyclic:4", GOLDEN_N }, { "cyclic:7:unscaled", GOLDEN_N }, { "cyclic:3|topk:0.2|absmax:4:64|golomb", GOLDEN_N },
+    { "cyclic:5|rotate:3|absmax:4:64", GOLDEN_MILD }, { "cyclic:2|absmax:8:64", GOLDEN_MAX }, { "cyclic:4", 0 },
+    { "cyclic:4", 1 }, { "f16:stochastic", GOLDEN_N }, { "bf16:stochastic", GOLDEN_N },
+    { "e4m3:100:stochastic", GOLDEN_N }, { "e5m2:stochastic", GOLDEN_N }, { "mxfp4:stochastic", GOLDEN_N },
+    { "mxe4m3:stochastic", GOLDEN_N }, { "mxe5m2:stochastic", GOLDEN_N }, { "nf4:stochastic", GOLDEN_N },
+    { "bf16:stochastic|huffman", GOLDEN_MILD }, { "f16:stochastic", GOLDEN_MILD },
+    { "mxfp4:stochastic|huffman", GOLDEN_MILD }, { "nf4:100:stochastic", GOLDEN_MILD },
+    { "e4m3:64:stochastic", GOLDEN_AGREED }, { "nf4:stochastic", GOLDEN_AGREED }, { "bf16:stochastic", GOLDEN_MAX } };
 enum { GOLDEN_CASES = (int)(sizeof golden_cases / sizeof golden_cases[0]) };
 
 /* Magnitudes 2^-10 to 2^-2; vectors of the first two lengths also have huge ones, denormals, zeros and ties. */

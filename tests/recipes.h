@@ -108,6 +108,7 @@
     { "rotate:rounds:private", "rotate:1:private", HEAVY, 1.483e-14, EXACT, 0 },
     { "randk:0.1:private", NULL, HEAVY, 8.884, (1 / 0.1 - 1) * 1.05, 0 },
     { "randk:0.01:unscaled", NULL, HEAVY, 0.991, 1, 0 },
+    { "cyclic:blocks", "cyclic:4", HEAVY, 3, ANY, 0 },
     { "permk:workers", "permk:4", HEAVY, 3.039, 3 * 1.05, 0 },
     /* compositions */
     { "stc:r", "stc:0.01", HEAVY, 0.5562, 1, 0.8306 },

@@ -170,6 +170,10 @@ static const row ROWS[] = {
     { "randk:0.3:unscaled", STALLS | FIXED, KNOWN, BITS },
     { "permk:4", UNBIASED, KNOWN, BITS },
     { "permk:7:unscaled", STALLS, KNOWN, BITS },
+    { "cyclic:4", UNBIASED | FIXED, KNOWN, BITS },
+    { "cyclic:7:unscaled", STALLS | FIXED, KNOWN, BITS },
+    { "cyclic:5|absmax:4:64", UNBIASED | FIXED, KNOWN, BITS },
+    { "cyclic:3|topk:0.3", STALLS | FIXED, KNOWN, BITS },
     { "stc:0.1", STALLS | VARIES, KNOWN, NEAR },
     { "sbc:0.1", STALLS | VARIES, KNOWN, NEAR },
     { "adaq:0.1", STALLS | VARIES, KNOWN, NEAR },
@@ -251,7 +255,8 @@ static outcome measure(const cg_op *op, const cg_about *about, const float *x, s
     static signed char sign[SIGNS][MAX_N];
     const size_t cap = cg_bound(op, n), scratch_bytes = cg_scratch(op, n);
     const double declared = (1.0 + fmax(about->omega, 0.0)) * norm2(x, n);
-    const uint32_t workers = op->sample.id == CG_SAMPLE_PERMK ? op->sample.size : 1;
+    const uint32_t workers = op->sample.id == CG_SAMPLE_PERMK ? op->sample.size : 1,
+                   turns = op->sample.id == CG_SAMPLE_CYCLIC ? op->sample.size : 1;
     unsigned char *packet = (unsigned char *)ref_alloc(cap), *scratch = (unsigned char *)ref_alloc(scratch_bytes),
                   *support = NULL;
     double e2 = 0, sum[SIGNS] = { 0 }, squares[SIGNS] = { 0 };
@@ -275,6 +280,7 @@ static outcome measure(const cg_op *op, const cg_about *about, const float *x, s
     for (int p = 0; p < SIGNS; p++)
         for (size_t i = 0; i < n; i++) sign[p][i] = (signed char)(ref_rand(&state) & 1 ? 1 : -1);
     draws = (int)(((uint32_t)draws + workers - 1) / workers * workers); /* all ranks of a key */
+    draws = (int)(((uint32_t)draws + turns - 1) / turns * turns);       /* and all blocks */
     for (int t = 0; t < draws; t++) {
         cg_tag tag = { 7, 0, 3, 0 };
         size_t len;
@@ -389,7 +395,7 @@ TEST declared(const row *r) {
 /* Every stage stands in the table. */
 TEST all_stages(void) {
     int seen[4][32] = { { 0 } };
-    static const int LAST[4] = { CG_SAMPLE_PERMK, CG_TRANSFORM_ATOMO, CG_SELECT_VARIANCE, CG_QUANTIZE_FLEX16 };
+    static const int LAST[4] = { CG_SAMPLE_CYCLIC, CG_TRANSFORM_ATOMO, CG_SELECT_VARIANCE, CG_QUANTIZE_FLEX16 };
     for (int i = 0; i < ROW_COUNT; i++) {
         const cg_op op = op_of(ROWS[i].text, 64);
         seen[0][op.sample.id] = seen[1][op.transform.id] = seen[2][op.select.id] = seen[3][op.quantize.id] = 1;
@@ -418,6 +424,9 @@ static const worst WORST[] = {
     { "randk:0.3:unscaled", 1000, 0, 1 },
     { "permk:4", 1000, 0.7, 0.7 },
     { "permk:7:unscaled", 1000, 0.7, 0.7 },
+    { "cyclic:4", 1000, 0.7, 0.7 },
+    { "cyclic:8:unscaled", 1000, 0.7, 0.7 },
+    { "cyclic:7", 1000, 0, 1 },
     { "topk:0.1", 1000, 0.7, 0.7 },
     { "mstopk:0.1", 1000, 0.7, 0.7 },
     { "chunked:100:0.07", 1000, 0.7, 0.7 },
@@ -632,7 +641,7 @@ static double omega_0_1(const cg_op *op, size_t n) {
     double inflation = 1.0;
     if (!n || !plan.transformed_n) return 0.0;
     if (op->sample.id && !(op->sample.flags & CG_FLAG_UNSCALED))
-        inflation *= op->sample.id == CG_SAMPLE_PERMK ? (double)op->sample.size : (double)n / (double)plan.sampled_n;
+        inflation *= op->sample.id != CG_SAMPLE_RANDK ? (double)op->sample.size : (double)n / (double)plan.sampled_n;
     if (op->transform.id == CG_TRANSFORM_ATOMO) {
         const double rows = (double)op->transform.size, cols = (double)op->transform.value,
                      ratio = (rows < cols ? rows : cols) / (double)cg_matrix_r_(op);

@@ -250,7 +250,7 @@ static double eden_omega(const cg_op *op, const stats *b) /* D/(1-D), published 
 /* A sample without selection: one of each stratum, of which the longest counts. */
 static double strata(const cg_op *op, const stats *b) {
     if (!b->n) return 1.0;
-    return op->sample.id == CG_SAMPLE_PERMK ? (double)op->sample.size
+    return op->sample.id != CG_SAMPLE_RANDK ? (double)op->sample.size
                                             : (double)ceil_div(b->n, (size_t)ref_count(op->sample.value, 0, b->n));
 }
 static double sample_omega(const cg_op *op, const stats *b) { return (strata(op, b) - 1.0) * b->s; }
@@ -324,7 +324,7 @@ static double grid_variance(const cg_op *op, const stats *b) {
 static double sample_variance(const cg_op *op, const stats *b) {
     uint64_t k, s, start, len, j;
     double var = 0;
-    if (op->sample.id == CG_SAMPLE_PERMK) return ((double)op->sample.size - 1.0) * b->s;
+    if (op->sample.id != CG_SAMPLE_RANDK) return ((double)op->sample.size - 1.0) * b->s;
     for (k = ref_count(op->sample.value, 0, b->n), s = 0; s < k; s++)
         for (ref_stratum(b->n, k, s, &start, &len), j = start; j < start + len; j++)
             var += sq(at(b, (size_t)j)) * ((double)len - 1.0);
@@ -655,6 +655,8 @@ static void fill_table(void) {
     add("permk:4", cg_permk(4), U, MEAN, 0, sample_omega, sample_variance, BITS(32), 0, SHARED | PRIVATE, 0);
     add("permk:3:unscaled", cg_unscaled(cg_permk(3)), B, MEAN, 0, sample_unscaled, NULL, BITS(32), 0, SHARED | PRIVATE,
         0);
+    add("cyclic:4", cg_cyclic(4), U, MEAN, 0, sample_omega, NULL, BITS(32), 0, MAYBE, 0);
+    add("cyclic:5:unscaled", cg_unscaled(cg_cyclic(5)), B, MEAN, 0, sample_unscaled, NULL, BITS(32), 0, MAYBE, 0);
     add("rotate:1", cg_rotate(1), B, DRAW, 0, nothing, NULL, BITS(32), 0, SHARED, 0);
     add("rotate:2", cg_rotate(2), B, DRAW, 0, nothing, NULL, BITS(32), 0, SHARED, 0);
     add("rotate:3", cg_rotate(3), B, DRAW, 0, nothing, NULL, BITS(32), 0, SHARED, 0);
@@ -696,7 +698,7 @@ static size_t wire(const row *r, const cg_op *op, size_t n) {
     size_t drawn = n, turned, k, bucket, bytes, index = 0;
     double u, c;
     if (op->sample.id == CG_SAMPLE_RANDK) drawn = (size_t)ref_count(op->sample.value, 0, n);
-    if (op->sample.id == CG_SAMPLE_PERMK) drawn = ceil_div(n, op->sample.size);
+    if (op->sample.id == CG_SAMPLE_PERMK || op->sample.id == CG_SAMPLE_CYCLIC) drawn = ceil_div(n, op->sample.size);
     turned = op->transform.id == CG_TRANSFORM_ROTATE ? ceil_div(drawn, 1024) * 1024
         : op->transform.id == CG_TRANSFORM_DCT       ? ceil_div(drawn, 64) * 64
                                                      : drawn;
@@ -1096,6 +1098,11 @@ TEST survives(const job *j, const ops_packet *pk, int rounds) {
 /* What the sample draws, from the definitions. */
 static int is_drawn(const job *j, size_t i) {
     uint64_t k, t, size, N = j->op->sample.size;
+    if (j->op->sample.id == CG_SAMPLE_CYCLIC) { /* one block, at equal distances; the last ends at n */
+        const size_t blocks = (size_t)N, many = ceil_div(j->n, blocks), turn = (size_t)(j->tag.step % blocks),
+                     first = blocks >= j->n ? turn % j->n : turn * (j->n - many) / (blocks > 1 ? blocks - 1 : 1);
+        return i >= first && i < first + many;
+    }
     if (j->op->sample.id == CG_SAMPLE_PERMK) {
         uint64_t group = i / N, h = ref_hash(ref_shared(&j->tag), group >> 16, (uint32_t)(group & 65535));
         return ((h * N >> 32) + j->tag.rank) % N == i % N;

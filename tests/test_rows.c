@@ -38,7 +38,8 @@ static uint64_t was_k(double ratio, uint64_t fixed, uint64_t n) {
     return k < 1 ? 1 : k > n ? n : k;
 }
 static uint64_t was_sampled(const cg_op *op, uint64_t n) { /* of the rank that has most */
-    if (op->sample.id == CG_SAMPLE_PERMK) return n / op->sample.size + (n % op->sample.size != 0);
+    if (op->sample.id == CG_SAMPLE_PERMK || op->sample.id == CG_SAMPLE_CYCLIC)
+        return n / op->sample.size + (n % op->sample.size != 0);
     if (op->sample.id == CG_SAMPLE_RANDK) return was_k((double)op->sample.value, was_fixed_k(op) ? 0 : op->k, n);
     return n;
 }
@@ -146,7 +147,8 @@ static int was_needing_whole(const cg_op *op) {
 static const char *was_stalling(const cg_op *op) {
     static const char *const selections[] = { "", "topk", "threshold", "dgc", "mstopk", "sidco", "", "", "bins",
         "sides", "side", "chunked", "", "given", "variance" };
-    if (op->sample.flags & CG_FLAG_UNSCALED) return op->sample.id == CG_SAMPLE_RANDK ? "randk" : "permk";
+    if (op->sample.flags & CG_FLAG_UNSCALED)
+        return op->sample.id == CG_SAMPLE_RANDK ? "randk" : op->sample.id == CG_SAMPLE_PERMK ? "permk" : "cyclic";
     if (op->transform.id == CG_TRANSFORM_LOWRANK) return "lowrank";
     if (selections[op->select.id][0]) return selections[op->select.id];
     switch (op->quantize.id) {
@@ -230,7 +232,8 @@ static enum greatest_test_res compare_stages(const cg_op *op) {
 
 static const cg_stage samples[] = { { 0, 0, 0, 0, 0.0f }, { CG_SAMPLE_RANDK, 0, 0, 0, 0.3f },
     { CG_SAMPLE_RANDK, CG_FLAG_UNSCALED, 0, 0, 0.3f }, { CG_SAMPLE_PERMK, 0, 0, 3, 0.0f },
-    { CG_SAMPLE_PERMK, CG_FLAG_UNSCALED, 0, 3, 0.0f } };
+    { CG_SAMPLE_PERMK, CG_FLAG_UNSCALED, 0, 3, 0.0f }, { CG_SAMPLE_CYCLIC, 0, 0, 7, 0.0f },
+    { CG_SAMPLE_CYCLIC, CG_FLAG_UNSCALED, 0, 7, 0.0f } };
 static const cg_stage transforms[] = { { 0, 0, 0, 0, 0.0f }, { CG_TRANSFORM_ROTATE, 0, 1, 0, 0.0f },
     { CG_TRANSFORM_ROTATE, 0, 2, 0, 0.0f }, { CG_TRANSFORM_ROTATE, 0, 3, 0, 0.0f }, { CG_TRANSFORM_DCT, 0, 0, 0, 0.0f },
     { CG_TRANSFORM_LOWRANK, 0, 4, 50, 40.0f }, { CG_TRANSFORM_LOWRANK, 0, 60, 50, 40.0f },
@@ -280,7 +283,7 @@ TEST traits_of_stages_are_what_was_asked(void) {
     PASSm(note);
 }
 TEST rows_stand_at_their_ids(void) {
-    static const unsigned counts[] = { 3, 5, 15, 25 };
+    static const unsigned counts[] = { 4, 5, 15, 25 };
     for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++) {
         unsigned id = 0;
         for (; cg_row_at_(slot, id); id++) {

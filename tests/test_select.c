@@ -1122,7 +1122,65 @@ TEST randk_draws_once(void) {
     PASS();
 }
 
+/* Cyclic, by counting: blocks of ceil(n/B) values at equal distances, the last of which ends at n; each value is
+   divided by the share of steps in which it is sent, so that B steps have the mean x. */
+TEST cyclic_takes_its_turn(size_t n, uint32_t blocks, const char *behind) {
+    const int kind = REF_LAPLACE;
+    const size_t k = (n + blocks - 1) / blocks;
+    unsigned short *turns = (unsigned short *)ref_alloc(2 * n);
+    double *sum = (double *)ref_alloc(8 * n);
+    float *v = (float *)ref_alloc(4 * k);
+    char text[2][64];
+    uint64_t turn, first;
+    size_t i, j;
+    cg_op op, alone;
+    snprintf(text[0], sizeof text[0], "cyclic:%u%s%s", (unsigned)blocks, *behind ? "|" : "", behind);
+    snprintf(text[1], sizeof text[1], "%s", *behind ? behind : "dense");
+    ASSERT_ENUM_EQ(CG_OK, cg_op_parse(&op, text[0]), ops_status);
+    ASSERT_ENUM_EQ(CG_OK, cg_op_parse(&alone, text[1]), ops_status);
+    ref_fill((ref_kind)kind, n, x, n);
+    for (i = 0; i < n; i++) turns[i] = 0, sum[i] = 0;
+    for (turn = 0; turn < blocks; turn++)
+        for (first = blocks >= n ? turn % n : turn * (n - k) / (blocks > 1 ? blocks - 1 : 1), i = 0; i < k; i++)
+            turns[first + i]++;
+    for (turn = 0; turn < blocks; turn++) {
+        int scaled;
+        cg_tag tag = TAG;
+        tag.step = 5 * (uint64_t)blocks + turn;
+        first = blocks >= n ? turn % n : turn * (n - k) / (blocks > 1 ? blocks - 1 : 1);
+        ASSERT(first + k <= n);
+        for (scaled = 0; scaled < 2; scaled++) {
+            const cg_op cyclic = scaled ? op : cg_unscaled(op);
+            look a, b;
+            for (i = 0; i < k; i++)
+                v[i] = scaled ? ref_clamp(ref_mul(x[first + i], (float)((double)blocks / turns[first + i])))
+                              : x[first + i];
+            EXPECT(look_at(&a, &cyclic, &tag, NULL, x, n));
+            EXPECT(look_at(&b, &alone, &tag, NULL, v, k));
+            EXPECT(a.info.drawn == k && a.k == b.k && a.pk.len == b.pk.len ? NULL : "count");
+            for (i = 0, j = 0; i < n; i++) {
+                const int here = i >= first && i < first + k;
+                EXPECT(
+                    a.in[i] == (here && b.in[j]) && ref_bits(a.y[i]) == (here ? ref_bits(b.y[j]) : 0) ? NULL : "set");
+                if (scaled) sum[i] += (double)a.y[i] / blocks;
+                j += (size_t)here;
+            }
+            if (scaled && turn < 3 && op.select.id) EXPECT(same_elsewhere(&a, &cyclic, &tag, NULL, x, n));
+            forget(&a);
+            forget(&b);
+        }
+    }
+    for (i = 0; i < n; i++)
+        EXPECT(turns[i] && (*behind || fabs(sum[i] - (double)x[i]) <= 1e-6 * fabs((double)x[i])) ? NULL : "mean");
+    free(turns);
+    free(sum);
+    free(v);
+    PASS();
+}
+
 SUITE(samples) {
+    static const size_t cyclic_n[] = { 1, 2, 7, 64, 100, 1001 };
+    static const uint32_t cyclic_blocks[] = { 1, 2, 3, 7, 16, 100, 999 };
     static const uint32_t workers[] = { 1, 2, 3, 4, 5, 7, 8, 16, 100 };
     static const char *const sample[] = { "randk:0.4", "randk:0.4:unscaled", "permk:3", "permk:8" };
     static const char *const select[] = { "dgc:0.1", "mstopk:0.1", "sidco:0.1", "wangni:0.2", "wangnivar:0.5",
@@ -1141,13 +1199,21 @@ SUITE(samples) {
         for (j = 0; j < sizeof select / sizeof *select; j++)
             RUN_TESTp(behind_a_sample, sample[i], select[j], (int)((i + j) % 2 ? REF_LAPLACE : REF_TIES));
     RUN_TEST(randk_draws_once);
+    for (i = 0; i < sizeof cyclic_n / sizeof *cyclic_n; i++)
+        for (j = 0; j < sizeof cyclic_blocks / sizeof *cyclic_blocks; j++) {
+            RUN_TESTp(cyclic_takes_its_turn, cyclic_n[i], cyclic_blocks[j], "");
+            if (j < 4) RUN_TESTp(cyclic_takes_its_turn, cyclic_n[i], cyclic_blocks[j], "topk:0.3|absmax:4:16:nearest");
+        }
+    RUN_TESTp(cyclic_takes_its_turn, (size_t)140003, (uint32_t)2, "");
+    RUN_TESTp(cyclic_takes_its_turn, (size_t)70001, (uint32_t)5, "rotate:1|absmax:8:64:nearest");
 }
 
 /* ---- given: the index set of another packet ---- */
 
 static const char *const SUPPORTS[] = { "topk:0.1", "topk:0.3|bitmap", "topk:0.1|golomb", "topk:0.2|efsign",
     "randk:0.2", "randk:0.5|topk:0.1", "dense", "f16", "threshold:3e38", "threshold:0.001|eliasfano", "chunked:64:0.1",
-    "blocks:5", "permk:3", "permk:3|sides:0.2|onebit", "stc:0.05", "sbc:0.05", "dct", "demo:0.1" };
+    "blocks:5", "permk:3", "cyclic:5", "cyclic:3|topk:0.2", "permk:3|sides:0.2|onebit", "stc:0.05", "sbc:0.05", "dct",
+    "demo:0.1" };
 enum { SUPPORT_COUNT = sizeof SUPPORTS / sizeof *SUPPORTS };
 
 static ops_packet support_of(const char *text, const float *v, size_t n) {
@@ -1307,6 +1373,8 @@ SUITE(given) {
     RUN_TESTp(given_tells_apart, "topk:k=1|bitmap", "blocks:4|bitmap", (size_t)5, (size_t)1, (size_t)4, (size_t)64);
     RUN_TESTp(given_tells_apart, "blocks:4|bitmap", "blocks:3|bitmap", (size_t)10, (size_t)0, (size_t)0, (size_t)8);
     RUN_TESTp(given_tells_apart, "permk:2", "randk:0.5", (size_t)64, (size_t)0, (size_t)0, (size_t)0);
+    RUN_TESTp(given_tells_apart, "cyclic:2", "randk:0.5", (size_t)64, (size_t)0, (size_t)0, (size_t)0);
+    RUN_TESTp(given_tells_apart, "cyclic:40", "cyclic:60", (size_t)64, (size_t)0, (size_t)0, (size_t)0);
     RUN_TESTp(given_tells_apart, "randk:0.5|topk:k=1|bitmap", "randk:0.25|topk:k=1|bitmap", (size_t)64, (size_t)64,
         (size_t)64, (size_t)64);
 }

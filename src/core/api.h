@@ -128,7 +128,7 @@ typedef struct cg_op {
     uint64_t reserved; /* must be 0 */
 } cg_op;
 
-enum { CG_SAMPLE_RANDK = 1, CG_SAMPLE_PERMK = 2 };
+enum { CG_SAMPLE_RANDK = 1, CG_SAMPLE_PERMK = 2, CG_SAMPLE_CYCLIC = 3 };
 enum { CG_TRANSFORM_ROTATE = 1, CG_TRANSFORM_DCT, CG_TRANSFORM_LOWRANK, CG_TRANSFORM_ATOMO };
 enum {
     CG_SELECT_TOPK = 1,
@@ -286,6 +286,9 @@ CG_API_ cg_op cg_variance(float alpha); /* values with x^2 > alpha times their v
 CG_API_ cg_op cg_randk(float ratio); /* a random value of each of k strata, times n/k; k is ratio*n, rounded */
 /* rank i, below workers, keeps its own random one of every group of `workers` neighbours, times workers */
 CG_API_ cg_op cg_permk(uint32_t workers);
+/* all values of block number tag.step mod `blocks`, times `blocks`; blocks are equally long, and neighbouring ones share
+   a value where they have to, which is then times half as much */
+CG_API_ cg_op cg_cyclic(uint32_t blocks);
 
 /* transforms */
 CG_API_ cg_op cg_rotate(int rounds); /* 1 to 3 rounds of random signs and a Hadamard matrix, in blocks of 1024 */
@@ -325,7 +328,7 @@ CG_API_ cg_op cg_stochastic(cg_op op);
 /* levels (and qsgd), dither: relative to the largest magnitude of each bucket instead of the L2 norm */
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket);
 CG_API_ cg_op cg_clipped(cg_op op);  /* terngrad: values are clipped at 2.5 standard deviations */
-CG_API_ cg_op cg_unscaled(cg_op op); /* samples: without the factor n/k */
+CG_API_ cg_op cg_unscaled(cg_op op); /* samples: without the factor that makes them unbiased */
 /* randk, rotate, or both: drawn by every rank for itself. The error of the mean of W ranks is then W times smaller than
    that of one, where common samples and rotations make errors that add up; such packets are added decoded */
 CG_API_ cg_op cg_private(cg_op op);

@@ -72,6 +72,7 @@ static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
         h = cg_mix64_(h ^ cg_stage_key_(&op->sample, &support->info.tag));
         if (support->plan.traits & CG_IS_PER_RANK_)
             h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | support->info.tag.rank));
+        else if (op->sample.size) h = cg_mix64_(h ^ op->sample.size);
     }
     if (indexed) {
         cg_checksum_ sum = cg_checksum_of_(support->kernels, support->index, support->info.index_bytes);

@@ -60,6 +60,20 @@ static void cg_error_permk_(const cg_op *op, uint64_t n, cg_error_ *e) {
     e->inflation = workers;
 }
 
+/* One block of a few, in turn; a value at their edges has its turn in two of them. Over all turns. */
+static void cg_error_cyclic_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const uint64_t blocks = op->sample.size, least = blocks > n ? blocks / n : 1,
+                   most = blocks > n ? least + 1
+        : n % blocks                 ? 2
+                                     : 1;
+    if (e->is_biased) {
+        cg_error_keep_(e, (double)least / (double)blocks, (double)most / (double)blocks);
+        return;
+    }
+    e->inflation = (double)blocks / (double)least;
+    e->bound = e->inflation - 1.0;
+}
+
 /* ---- transforms ---- */
 
 /* Probabilities in the order of the singular values do no worse than equal ones. */

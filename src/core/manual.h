@@ -104,7 +104,7 @@
      levels:7:512:max                cg_maxnorm(cg_levels(7, 0), 512); likewise dither
      minmax:4:512:norm               cg_minmax(4, 512) with quantize.flags = CG_FLAG_NORM: the range is sqrt(2) |x|
      terngrad:clip                   cg_clipped(cg_terngrad())
-     randk:0.01:unscaled             cg_unscaled(cg_randk(0.01f)); likewise permk
+     randk:0.01:unscaled             cg_unscaled(cg_randk(0.01f)); likewise permk, cyclic
      randk:0.1:private               cg_private(cg_randk(0.1f)); likewise rotate, and both in one operator
      topk:k=100                      cg_topk(1) with k = 100 in the cg_op; likewise mstopk and randk
      chunked:64:0.1                  cg_chunked(0.1f, 64)
@@ -251,6 +251,10 @@
      permk:workers           32/workers        unbiased  workers - 1                every rank keeps another value of
                                                                                     each group of `workers` neighbours
                                                                                     (Szlendak 21); also :unscaled
+     cyclic:blocks           32/blocks         unbiased  blocks - 1                 block number tag.step mod blocks of
+                                                         over `blocks` steps        the vector (coordinate descent block
+                                                                                    by block); all ranks keep the same;
+                                                                                    also :unscaled
    named compositions; share: what the quantizer leaves of the selected energy, on a heavy-tailed vector, at r = .01
      stc:r                   9.1 r at r = .01  biased    share .83                  topk:r|efsign|golomb (Sattler 19)
      sbc:r                   8.1 r at r = .01  biased    share .78                  side:r|mean|golomb (Sattler 18)

@@ -41,6 +41,11 @@ static uint64_t cg_sampled_permk_(const cg_op *op, uint64_t n, const cg_tag *tag
     return groups +
         (remainder && (!tag || cg_permk_index_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < remainder));
 }
+/* One block of so many, all equally long. */
+static uint64_t cg_sampled_cyclic_(const cg_op *op, uint64_t n, const cg_tag *tag) {
+    (void)tag;
+    return n / op->sample.size + (n % op->sample.size != 0);
+}
 /* The functions of transforms: how many values they make of sampled_n; CG_TOO_LARGE_ on overflow. */
 static uint64_t cg_transformed_same_(const cg_op *op, uint64_t sampled_n) {
     (void)op;

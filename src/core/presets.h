@@ -94,6 +94,9 @@ CG_API_ cg_op cg_randk(float ratio) { return cg_op_one_stage_(CG_SLOT_SAMPLE_, C
 CG_API_ cg_op cg_permk(uint32_t workers) {
     return cg_op_one_stage_(CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, workers, 0.0f);
 }
+CG_API_ cg_op cg_cyclic(uint32_t blocks) {
+    return cg_op_one_stage_(CG_SLOT_SAMPLE_, CG_SAMPLE_CYCLIC, 0, blocks, 0.0f);
+}
 CG_API_ cg_op cg_rotate(int rounds) {
     return cg_op_one_stage_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, rounds, 0, 0.0f);
 }

@@ -130,7 +130,7 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
         memset(&reducer->info.op.select, 0, sizeof reducer->info.op.select);
         reducer->info.op.select.id = CG_SELECT_THRESHOLD;
         reducer->info.threshold = 0.0f;
-        reducer->info.op.k = first.info.op.sample.id &&
+        reducer->info.op.k = first.plan.traits & CG_SAMPLES_RATIO_ &&
                 first.info.drawn != cg_k_from_ratio_(first.info.op.sample.value, 0, first.info.n)
             ? first.info.drawn
             : 0;

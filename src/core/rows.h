@@ -34,23 +34,26 @@ static cg_status cg_select_given_(const cg_selector_ *p);
 typedef struct cg_sampler_ {
     cg_stage_row_ stage;
     uint64_t (*sampled_n)(const cg_op *op, uint64_t n, const cg_tag *tag); /* see core/plan.h */
+    uint8_t walk;                                                          /* CG_WALK_* */
 } cg_sampler_;
-#define CG_ROW_(id, name, params, warning, flags, traits, size, value, sampled_n, error)                   \
+#define CG_ROW_(id, name, params, warning, flags, traits, size, value, sampled_n, walk, error)             \
   CG_IF_(COMPGRAD_WITH_##id,                                                                               \
       ({ { CG_SLOT_SAMPLE_, CG_SAMPLE_##id, name, params, warning, flags, traits, CG_NO_ARG_, size, value, \
              cg_error_##error##_ },                                                                        \
-          cg_sampled_##sampled_n##_ }),                                                                    \
-      ({ CG_LEFT_OUT_(CG_SLOT_SAMPLE_, CG_SAMPLE_##id, name, #id), cg_sampled_all_ })),
+          cg_sampled_##sampled_n##_, CG_WALK_##walk##_ }),                                                 \
+      ({ CG_LEFT_OUT_(CG_SLOT_SAMPLE_, CG_SAMPLE_##id, name, #id), cg_sampled_all_, CG_WALK_STRATA_ })),
 /* clang-format off */
 #define CG_SAMPLE_LIST_(X)                                                                                            \
   X(RANDK, "randk", "ratio=0.01", CG_STALLS_("randk:unscaled"), CG_FLAGS_("unscaled", "private", 1),                  \
-      CG_SAMPLES_RATIO_, CG_NO_SIZE_, CG_RATIO_, randk, randk)                                                        \
+      CG_SAMPLES_RATIO_, CG_NO_SIZE_, CG_RATIO_, randk, STRATA, randk)                                                \
   X(PERMK, "permk", "workers=8", CG_STALLS_("permk:unscaled"), CG_FLAG_("unscaled"), CG_IS_PER_RANK_,                 \
-      CG_SIZE_(1), CG_NO_VALUE_, permk, permk)
+      CG_SIZE_(1), CG_NO_VALUE_, permk, GROUPS, permk)                                                                \
+  X(CYCLIC, "cyclic", "blocks=8", CG_STALLS_("cyclic:unscaled"), CG_FLAG_("unscaled"), 0, CG_SIZE_(1),                \
+      CG_NO_VALUE_, cyclic, BLOCK, cyclic)
 /* clang-format on */
 static const cg_sampler_ cg_samplers_[] = {
     { { CG_SLOT_SAMPLE_, 0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, cg_error_none_ },
-        cg_sampled_all_ },
+        cg_sampled_all_, CG_WALK_STRATA_ },
     CG_SAMPLE_LIST_(CG_ROW_)
 };
 #undef CG_ROW_
@@ -291,6 +294,7 @@ static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
     return q->id < CG_LENGTH_OF_(cg_quantizers_) ? &cg_quantizers_[q->id] : NULL;
 }
 
+static int cg_sample_walk_(const cg_op *op) { return cg_samplers_[op->sample.id].walk; }
 static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag) {
     return cg_samplers_[op->sample.id].sampled_n(op, n, tag);
 }

@@ -1,10 +1,11 @@
-/* sample: which coordinates random-k and PermK take, one from each stratum
+/* sample: which coordinates random-k and PermK take, one from each stratum, and the block that is cyclic's turn
 
-   Offers   cg_strata_ with open, seek, next and sample; cg_mulhi64_
+   Offers   cg_strata_ with open, seek, next, sample and factor; cg_mulhi64_
    Needs    base, random, stages
    Touches  nothing but its arguments
    Random-k cuts n coordinates into k strata [floor(jn/k), floor((j+1)n/k)) and takes one of each at random; PermK's
-   strata are groups of as many neighbours as there are workers. Coordinates ascend; any stratum can be had alone. */
+   strata are groups of as many neighbours as there are workers. Cyclic takes all values of one block, which are
+   its strata. Coordinates ascend; any stratum can be had alone. */
 
 /* floor(j*n/k) without overflow; j <= k <= n. */
 static uint64_t cg_stratum_start_(uint64_t n, uint64_t k, uint64_t j) {
@@ -34,6 +35,18 @@ static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) {
     uint64_t mid = ah * bl + (al * bl >> 32), mid2 = al * bh + (mid & 0xffffffffu);
     return ah * bh + (mid >> 32) + (mid2 >> 32);
 }
+/* How a sample's coordinates go on: one of each stratum at random, one of each group of equal length, or neighbours. */
+enum { CG_WALK_STRATA_, CG_WALK_GROUPS_, CG_WALK_BLOCK_ };
+static int cg_sample_walk_(const cg_op *op); /* in core/rows.h */
+
+/* Cyclic, blocks B, n values, k = ceil(n/B) of them in every block: where the block whose turn it is begins. Blocks begin
+   at equal distances, the last one ends at n; so neighbours share a value at most. More blocks than values: of one value
+   each, over and over. */
+static uint64_t cg_cyclic_start_(uint64_t n, uint64_t k, uint64_t blocks, uint64_t turn) {
+    if (blocks >= n) return turn % n;
+    if (blocks == 1) return 0;
+    return cg_stratum_start_(n - k, blocks - 1, turn);
+}
 /* The current stratum. */
 typedef struct cg_strata_ {
     uint64_t n, k;                  /* coordinates, strata */
@@ -44,14 +57,17 @@ typedef struct cg_strata_ {
     uint64_t length;
     uint64_t key;                 /* shared by all ranks */
     cg_key_ block_key;            /* of the 65536 strata around the current one */
-    uint32_t permk_workers, rank; /* PermK: the length of every stratum, and whose coordinate; 0: random-k */
+    uint32_t permk_workers, rank; /* PermK: the length of every stratum, and whose coordinate */
+    uint32_t stride;              /* from each start to the next, if they are all alike; 0: random-k */
+    uint64_t first;               /* and the first of them */
+    uint64_t blocks, turn;        /* cyclic: how many there are, and which; 0: another sample */
 } cg_strata_;
 
 /* Goes to stratum j < k. */
 static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
     s->stratum = j;
-    if (s->permk_workers) {
-        s->start = j * s->permk_workers;
+    if (s->stride) {
+        s->start = s->first + j * s->stride;
         return;
     }
     s->start = cg_stratum_start_(s->n, s->k, j);
@@ -65,16 +81,28 @@ static void cg_strata_open_(cg_strata_ *s, const cg_info *info, uint64_t j) {
     s->k = info->drawn;
     s->key = cg_stage_key_(&info->op.sample, &info->tag);
     s->rank = info->tag.rank;
-    s->permk_workers = cg_has_(&info->op, CG_IS_PER_RANK_) ? info->op.sample.size : 0;
+    s->permk_workers = 0;
+    s->stride = 0;
+    s->first = s->blocks = s->turn = 0;
     s->base_length = s->n / s->k;
     s->longer_n = s->n % s->k;
-    s->length = s->permk_workers;
+    s->length = 0;
+    switch (cg_sample_walk_(&info->op)) {
+    case CG_WALK_GROUPS_: s->length = s->stride = s->permk_workers = info->op.sample.size; break;
+    case CG_WALK_BLOCK_:
+        s->stride = 1;
+        s->blocks = info->op.sample.size;
+        s->turn = info->tag.step % s->blocks;
+        s->first = cg_cyclic_start_(s->n, s->k, s->blocks, s->turn);
+        break;
+    default: break;
+    }
     cg_strata_seek_(s, j);
 }
 CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
-    if (s->permk_workers) {
+    if (s->stride) {
         s->stratum++;
-        s->start += s->permk_workers;
+        s->start += s->stride;
         return;
     }
     s->start += s->length;
@@ -85,11 +113,28 @@ CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
 }
 /* The coordinate that is taken from the current stratum. */
 CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
-    uint32_t c = (uint32_t)(s->stratum & 0xffff), h = cg_hash32_(s->block_key, c);
+    uint32_t c = (uint32_t)(s->stratum & 0xffff), h;
     cg_key_ swapped;
     if (s->permk_workers) return s->start + cg_permk_index_(s->key, s->stratum, s->permk_workers, s->rank);
+    if (s->stride) return s->start;
+    h = cg_hash32_(s->block_key, c);
     if (CG_LIKELY_(s->length >> 32 == 0)) return s->start + ((uint64_t)h * s->length >> 32);
     swapped.a = s->block_key.b;
     swapped.b = s->block_key.a;
     return s->start + cg_mulhi64_((uint64_t)h << 32 | cg_hash32_(swapped, c), s->length);
+}
+/* What makes the sample unbiased: the length of the stratum; for cyclic, one over the share of steps in which the
+   coordinate's turn comes. */
+CG_INLINE_ float cg_strata_factor_(const cg_strata_ *s) {
+    uint64_t turns = 1;
+    if (!s->blocks) return (float)s->length;
+    if (s->blocks >= s->n) turns = s->blocks / s->n + (s->start < s->blocks % s->n);
+    else if (s->k > 1) {
+        const uint64_t block = s->turn;
+        turns += s->stratum == 0 && block > 0 &&
+            cg_stratum_start_(s->n - s->k, s->blocks - 1, block - 1) + s->k > s->start;
+        turns += s->stratum == s->k - 1 && block + 1 < s->blocks &&
+            cg_stratum_start_(s->n - s->k, s->blocks - 1, block + 1) <= s->start;
+    }
+    return (float)((double)s->blocks / (double)turns);
 }

@@ -62,7 +62,7 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
         for (size_t j = 0; j < many; j++, cg_strata_next_(&strata)) {
             index[j] = (size_t)cg_strata_sample_(&strata);
             if (!cg_source_is_lazy_(src)) CG_PREFETCH_(cg_at_(src->x, index[j]));
-            buf[i + j] = scaled ? (float)strata.length : 1.0f;
+            buf[i + j] = scaled ? cg_strata_factor_(&strata) : 1.0f;
         }
         for (size_t j = 0; j < many; j++) {
             float f;
