@@ -615,8 +615,8 @@ CG_API_ cg_op cg_variance(float alpha); /* values with x^2 > alpha times their v
 CG_API_ cg_op cg_randk(float ratio); /* a random value of each of k strata, times n/k; k is ratio*n, rounded */
 /* rank i, below workers, keeps its own random one of every group of `workers` neighbours, times workers */
 CG_API_ cg_op cg_permk(uint32_t workers);
-/* all values of block number tag.step mod `blocks`, times `blocks`; blocks are equally long, and neighbouring ones share
-   a value where they have to, which is then times half as much */
+/* all values of block number tag.step mod `blocks`, times `blocks`; blocks are equally long, and neighbours share a
+   value where they have to, which is then times half as much */
 CG_API_ cg_op cg_cyclic(uint32_t blocks);
 
 /* transforms */
@@ -9796,9 +9796,9 @@ static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) {
 enum { CG_WALK_STRATA_, CG_WALK_GROUPS_, CG_WALK_BLOCK_ };
 static int cg_sample_walk_(const cg_op *op); /* in core/rows.h */
 
-/* Cyclic, blocks B, n values, k = ceil(n/B) of them in every block: where the block whose turn it is begins. Blocks begin
-   at equal distances, the last one ends at n; so neighbours share a value at most. More blocks than values: of one value
-   each, over and over. */
+/* Cyclic, n values in B blocks of k = ceil(n/B): where the block whose turn it is begins. Blocks begin at equal
+   distances, and the last one ends at n, so that neighbours share a value at most. More blocks than values: blocks of
+   one value each, over and over. */
 static uint64_t cg_cyclic_start_(uint64_t n, uint64_t k, uint64_t blocks, uint64_t turn) {
     if (blocks >= n) return turn % n;
     if (blocks == 1) return 0;
@@ -9880,11 +9880,9 @@ CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
     swapped.b = s->block_key.a;
     return s->start + cg_mulhi64_((uint64_t)h << 32 | cg_hash32_(swapped, c), s->length);
 }
-/* What makes the sample unbiased: the length of the stratum; for cyclic, one over the share of steps in which the
-   coordinate's turn comes. */
-CG_INLINE_ float cg_strata_factor_(const cg_strata_ *s) {
+/* One over the share of steps in which the coordinate's turn comes; cyclic only. */
+CG_NOINLINE_ float cg_cyclic_factor_(const cg_strata_ *s) {
     uint64_t turns = 1;
-    if (!s->blocks) return (float)s->length;
     if (s->blocks >= s->n) turns = s->blocks / s->n + (s->start < s->blocks % s->n);
     else if (s->k > 1) {
         const uint64_t block = s->turn;
@@ -9895,6 +9893,8 @@ CG_INLINE_ float cg_strata_factor_(const cg_strata_ *s) {
     }
     return (float)((double)s->blocks / (double)turns);
 }
+/* What makes the sample unbiased. */
+CG_INLINE_ float cg_strata_factor_(const cg_strata_ *s) { return s->blocks ? cg_cyclic_factor_(s) : (float)s->length; }
 
 /* src/core/transform.h */
 /* transform: one block of values rotated or transformed to frequencies, and back

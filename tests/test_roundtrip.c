@@ -242,7 +242,7 @@ TEST bound_is_tight(void) {
    has just that much room. Vectors of few values make ties, and packets of the greatest length. */
 TEST bound_suffices(void) {
     static const char *const samples[] = { "", "randk:%s|", "randk:%s:unscaled|", "permk:2|", "permk:3|", "permk:16|",
-                                 "cyclic:3|" },
+        "cyclic:3|" },
                              *const transforms[] = { "", "", "", "rotate:1|", "dct|" },
                              *const selections[] = { "topk:%s", "mstopk:%s", "dgc:%s", "sidco:%s", "wangni:%s",
                                  "wangnivar:0.5", "threshold:0.7", "chunked:37:%s", "sides:%s", "side:%s", "blocks:5",

@@ -286,8 +286,8 @@ CG_API_ cg_op cg_variance(float alpha); /* values with x^2 > alpha times their v
 CG_API_ cg_op cg_randk(float ratio); /* a random value of each of k strata, times n/k; k is ratio*n, rounded */
 /* rank i, below workers, keeps its own random one of every group of `workers` neighbours, times workers */
 CG_API_ cg_op cg_permk(uint32_t workers);
-/* all values of block number tag.step mod `blocks`, times `blocks`; blocks are equally long, and neighbouring ones share
-   a value where they have to, which is then times half as much */
+/* all values of block number tag.step mod `blocks`, times `blocks`; blocks are equally long, and neighbours share a
+   value where they have to, which is then times half as much */
 CG_API_ cg_op cg_cyclic(uint32_t blocks);
 
 /* transforms */

@@ -39,9 +39,9 @@ static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) {
 enum { CG_WALK_STRATA_, CG_WALK_GROUPS_, CG_WALK_BLOCK_ };
 static int cg_sample_walk_(const cg_op *op); /* in core/rows.h */
 
-/* Cyclic, blocks B, n values, k = ceil(n/B) of them in every block: where the block whose turn it is begins. Blocks begin
-   at equal distances, the last one ends at n; so neighbours share a value at most. More blocks than values: of one value
-   each, over and over. */
+/* Cyclic, n values in B blocks of k = ceil(n/B): where the block whose turn it is begins. Blocks begin at equal
+   distances, and the last one ends at n, so that neighbours share a value at most. More blocks than values: blocks of
+   one value each, over and over. */
 static uint64_t cg_cyclic_start_(uint64_t n, uint64_t k, uint64_t blocks, uint64_t turn) {
     if (blocks >= n) return turn % n;
     if (blocks == 1) return 0;
@@ -123,11 +123,9 @@ CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
     swapped.b = s->block_key.a;
     return s->start + cg_mulhi64_((uint64_t)h << 32 | cg_hash32_(swapped, c), s->length);
 }
-/* What makes the sample unbiased: the length of the stratum; for cyclic, one over the share of steps in which the
-   coordinate's turn comes. */
-CG_INLINE_ float cg_strata_factor_(const cg_strata_ *s) {
+/* One over the share of steps in which the coordinate's turn comes; cyclic only. */
+CG_NOINLINE_ float cg_cyclic_factor_(const cg_strata_ *s) {
     uint64_t turns = 1;
-    if (!s->blocks) return (float)s->length;
     if (s->blocks >= s->n) turns = s->blocks / s->n + (s->start < s->blocks % s->n);
     else if (s->k > 1) {
         const uint64_t block = s->turn;
@@ -138,3 +136,5 @@ CG_INLINE_ float cg_strata_factor_(const cg_strata_ *s) {
     }
     return (float)((double)s->blocks / (double)turns);
 }
+/* What makes the sample unbiased. */
+CG_INLINE_ float cg_strata_factor_(const cg_strata_ *s) { return s->blocks ? cg_cyclic_factor_(s) : (float)s->length; }
