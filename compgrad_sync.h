@@ -6,6 +6,32 @@
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
        #include "compgrad_sync.h"                       // includes compgrad_ef.h, compgrad_exchange.h and compgrad.h
 
+   LOCAL SGD. Every rank trains a model x of its own, and calls cg_local_step after every step. Where an average is due,
+   delta = anchor - x goes through error feedback and any operator and route (cg_ef_exchange), and the anchor takes an
+   outer step by the mean of all deltas; x becomes the anchor, and training goes on from there.
+
+       cg_local_desc d = CG_ZERO;                       // DiLoCo: 500 steps apart, Nesterov momentum outside
+       d.ef.op = cg_dense(); d.ef.n = n; d.period = 500;
+       d.outer_rate = 0.7f; d.outer_momentum = 0.9f; d.nesterov = 1;
+       status = cg_local_init(&local, &d, x, state, cg_local_memory(&d));
+       ... train x for one step; then, step counting from 0:
+       status = cg_local_step(&local, &exchange, &transport, x, step, mem, bytes, &report);
+
+     local SGD                  period, op dense; CG_LOCAL_MODELS averages models in place of deltas
+     Qsparse-local-SGD          any operator, such as cg_qsparse, with error feedback
+     post-local SGD             switch_step: before it, every step is averaged
+     growing periods            table: from which step on which period
+     momentum averaging         cg_local_average, beside cg_local_step, for the optimizer's own vectors
+     DiLoCo                     outer_rate .7, outer_momentum .9, nesterov, about 500 steps: u = .9 u + D,
+                                anchor -= .7 (D + .9 u), D the mean of deltas
+     SparseLoCo                 op chunked:C:r|absmax:4:64:nearest, ef.decay .95, outer_rate alone: the memory fades
+     Streaming DiLoCo           fragments, delay (an average reaches the model so many steps after its start), mix
+     BSP                        period 1, op dense: x is then what a plain exchange makes of it, bit for bit
+
+   Of each fragment anchor_0 - anchor_T + mean e = sum of the means of deltas (outer_rate 1, no momentum, decay 1), e
+   the residuals: nothing is lost, whatever fails. Memory: 8 n bytes (anchor, delta), 4 n more with outer momentum,
+   and that of the error feedback. With a delay, averages are sent where they start; only what they do to x comes later.
+
    GRAPHS. A graph says which nodes are neighbours, and with which weights W they mix their models. W is symmetric, no
    weight is negative, and every row adds up to 1. What is computed of it (cg_graph_gap, cg_graph_omega) is computed in
    cg_graph_init: a graph is constant afterwards, and threads may share it.
@@ -92,6 +118,80 @@ CG_API_ double cg_graph_gap(const cg_graph *graph);   /* 1 - rho; -1: not known 
 CG_API_ double cg_graph_omega(const cg_graph *graph); /* the largest omega that DCD survives; -1: not known */
 /* The factor of what j sends in the sum of i at that step; 0: i hears nothing of j. i = j: what i keeps of its own. */
 CG_API_ float cg_graph_weight(const cg_graph *graph, int i, int j, uint64_t step);
+
+/* ---- local SGD: models are trained apart, and averaged now and then ---- */
+
+enum { CG_LOCAL_MODELS = 1 /* what is averaged are models; otherwise deltas, anchor - x */ };
+typedef struct cg_local_period { /* from that step on, this period */
+    uint64_t from, period;
+} cg_local_period;
+typedef struct cg_local_desc { /* equal on all ranks; a zero field means its default */
+    cg_ef_desc ef;             /* operator and error feedback of what is averaged; ef.n: values of the model */
+    uint64_t period;           /* steps between two averages; 0 = 1 */
+    float outer_rate;          /* 0 = 1 */
+    float outer_momentum;      /* 0 <= outer_momentum < 1 */
+    int nesterov;              /* not 0: Nesterov's form of the outer momentum, as in DiLoCo */
+    uint64_t switch_step;      /* steps before it are averaged one by one (post-local SGD) */
+    /* periods that replace `period`, ascending by from; must stay valid. Counting begins anew where one begins */
+    const cg_local_period *table;
+    size_t table_count;
+    size_t fragments; /* 0 = 1; their averages are spread over the period */
+    uint64_t delay;   /* steps after which an average reaches the model; not more than the period counts */
+    float mix;        /* the part of the model that stays when an average reaches it: x = mix x + (1 - mix) anchor */
+    uint32_t flags;   /* CG_LOCAL_MODELS */
+} cg_local_desc;
+typedef struct cg_local_fragment {
+    cg_ef ef;
+    int under_way;  /* delta holds a mean that has not reached the model */
+    uint64_t lands; /* the step after which it does */
+} cg_local_fragment;
+typedef struct cg_local { /* you allocate it; its arrays are inside mem */
+    cg_local_desc desc;
+    float *anchor, *velocity, *delta; /* n floats each; velocity is NULL without outer_momentum */
+    cg_local_fragment *fragment;
+    uint64_t mark;  /* hash of all averages so far */
+    uint64_t steps; /* the largest step so far, and 1 */
+    cg_report report;
+} cg_local;
+
+/* Bytes that cg_local_init needs; 0: the description is refused (cg_local_init says why), or they overflow. */
+CG_API_ size_t cg_local_memory(const cg_local_desc *desc);
+/* Makes *local with the anchor x0[0..n), which must be equal on all ranks. mem is yours, may have any alignment and
+   must stay in place. After an error cg_local_report says what is wrong. */
+CG_API_ CG_CHECKED_ cg_status cg_local_init(
+    cg_local *local, const cg_local_desc *desc, const float *x0, void *mem, size_t bytes);
+/* 1: after that step some fragment is averaged. */
+CG_API_ int cg_local_due(const cg_local *local, uint64_t step);
+/* Bytes of mem for cg_local_step; 0: refused, or they overflow. */
+CG_API_ size_t cg_local_step_memory(
+    const cg_local *local, const cg_exchange_desc *desc, const cg_transport *transport, uint64_t step);
+/* Call it after every local step, counted from 0 and equal on all ranks; it sends nothing where nothing is due.
+   Averages what is due, and x[0..n) becomes what the outer step makes of it. desc gives route, fold, weight, side,
+   and seed and tensor of the tag; fragment f has tensor + f, by which ranks see that all average the same. After an
+   error x and the anchor are as they were, the next average has what this one lacks, and error feedback is as it was
+   but for rounding (cg_ef_withdraw); for a kind that cannot withdraw, x becomes the anchor, and error feedback has
+   the difference. Every average is confirmed (CG_CONFIRM). If its last message is lost on some ranks, all ranks get
+   CG_E_MISMATCH from the next one on, until cg_local_agree. */
+CG_API_ CG_CHECKED_ cg_status cg_local_step(cg_local *local, const cg_exchange_desc *desc,
+    const cg_transport *transport, float *x, uint64_t step, void *mem, size_t bytes, cg_report *report);
+/* Momentum averaging: v[0..n), any vector of the optimizer, becomes its mean over ranks after those steps in which
+   fragment 0 is averaged; otherwise nothing happens. desc->op compresses it, without memory. mem:
+   cg_exchange_memory. */
+CG_API_ CG_CHECKED_ cg_status cg_local_average(cg_local *local, const cg_exchange_desc *desc,
+    const cg_transport *transport, float *v, uint64_t step, void *mem, size_t bytes, cg_report *report);
+/* Makes anchors, outer momentum and models equal again, as dense means; error feedback keeps what is in it. All ranks
+   must call it, with equal desc->tag, and may call it again after an error. */
+CG_API_ size_t cg_local_agree_memory(
+    const cg_local *local, const cg_exchange_desc *desc, const cg_transport *transport);
+CG_API_ CG_CHECKED_ cg_status cg_local_agree(cg_local *local, const cg_exchange_desc *desc,
+    const cg_transport *transport, float *x, void *mem, size_t bytes, cg_report *report);
+CG_API_ const float *cg_local_anchor(const cg_local *local);            /* n floats inside mem */
+CG_API_ void cg_local_report(const cg_local *local, cg_report *report); /* of the last init, step or agree */
+CG_API_ size_t cg_local_save_bytes(const cg_local *local);
+CG_API_ CG_CHECKED_ cg_status cg_local_save(const cg_local *local, void *buf, size_t cap, size_t *len);
+/* Restores a saved state; buf may be any bytes. CG_E_MISMATCH: n, fragments, outer momentum or error feedback differ.
+   After an error *local is as it was. Give x the value it had, too: it is not in the state. */
+CG_API_ CG_CHECKED_ cg_status cg_local_load(cg_local *local, const void *buf, size_t len);
 
 #endif /* COMPGRAD_SYNC_H */
 
@@ -882,6 +982,482 @@ CG_API_ float cg_graph_weight(const cg_graph *graph, int i, int j, uint64_t step
         else own = 1.0 / (double)(1 + graph->most);
     }
     return i == j ? (float)own : 0.0f;
+}
+
+/* src/sync/local.h */
+/* local: models that are trained apart, and averaged now and then (local SGD, DiLoCo and their kin)
+
+   Offers   the public cg_local_* but for saving
+   Needs    base, ef's and exchange's public calls
+   Touches  the state, x, the caller's memory, the report
+   A fragment f of F is [f n / F, (f + 1) n / F), with an anchor, a delta and error feedback of its own. In a step it
+   starts: delta = anchor - x, which an exchange makes the mean over ranks; and it lands, at once or delay steps later:
+   the outer step changes the anchor, and x is mixed with it. */
+
+enum {
+    CG_LOCAL_FRAGMENTS_ = 4096 /* at most */
+};
+static size_t cg_local_first_(const cg_local_desc *d, size_t f) { /* of fragment f; f = fragments: n */
+    const size_t count = d->fragments ? d->fragments : 1, n = d->ef.n;
+    return n / count * f + cg_min_(f, n % count);
+}
+static size_t cg_local_count_(const cg_local_desc *d) { return d->fragments ? d->fragments : 1; }
+static cg_ef_desc cg_local_ef_desc_(const cg_local_desc *d, size_t f) {
+    cg_ef_desc e = d->ef;
+    e.n = cg_local_first_(d, f + 1) - cg_local_first_(d, f);
+    return e;
+}
+/* NULL, or what is wrong with a description but for its ef. */
+static const char *cg_local_wrong_(const cg_local_desc *d) {
+    if (!d->ef.n) return "ef.n is 0";
+    if (d->fragments > CG_LOCAL_FRAGMENTS_ || d->fragments > d->ef.n) return "more fragments than values, or than 4096";
+    if (!(d->outer_rate >= 0.0f && d->outer_rate <= 1e6f)) return "outer_rate must be 0 to 1e6";
+    if (!(d->outer_momentum >= 0.0f && d->outer_momentum < 1.0f))
+        return "outer_momentum must be at least 0 and below 1";
+    if (!(d->mix >= 0.0f && d->mix < 1.0f)) return "mix must be at least 0 and below 1";
+    if (d->flags & ~(uint32_t)CG_LOCAL_MODELS) return "flags has a bit that means nothing";
+    if ((d->flags & CG_LOCAL_MODELS) && (d->outer_rate != 0.0f || d->outer_momentum != 0.0f || d->nesterov))
+        return "the mean of models is the model: outer_rate, outer_momentum and nesterov are for deltas";
+    if (d->nesterov && d->outer_momentum == 0.0f) return "nesterov needs an outer_momentum";
+    if (d->table_count && !d->table) return "table is NULL";
+    for (size_t k = 0; k < d->table_count; k++)
+        if (!d->table[k].period || (k && d->table[k].from <= d->table[k - 1].from))
+            return "table must ascend by from, and its periods begin at 1";
+    return NULL;
+}
+/* The period at that step, and the step where its counting begins. */
+static uint64_t cg_local_period_(const cg_local_desc *d, uint64_t step, uint64_t *from) {
+    uint64_t period = d->period ? d->period : 1;
+    *from = 0;
+    if (step < d->switch_step) return 1;
+    *from = d->switch_step;
+    for (size_t k = 0; k < d->table_count && d->table[k].from <= step; k++) {
+        period = d->table[k].period;
+        if (d->table[k].from > *from) *from = d->table[k].from;
+    }
+    return period;
+}
+/* Whether fragment f starts after that step. Starts are spread over the period, in the order of fragments. */
+static int cg_local_starts_(const cg_local_desc *d, size_t f, uint64_t step) {
+    const uint64_t count = cg_local_count_(d);
+    uint64_t from, period = cg_local_period_(d, step, &from);
+    const uint64_t share = period / count * (f + 1) + period % count * (f + 1) / count;
+    return (step - from + 1) % period == share % period;
+}
+CG_API_ int cg_local_due(const cg_local *local, uint64_t step) {
+    if (!local || !local->anchor) return 0;
+    for (size_t f = 0; f < cg_local_count_(&local->desc); f++)
+        if (cg_local_starts_(&local->desc, f, step)) return 1;
+    return 0;
+}
+
+/* ---- memory ---- */
+
+typedef struct cg_local_plan_ {
+    float *anchor, *velocity, *delta;
+    cg_local_fragment *fragment;
+    uint64_t ef, bytes; /* where the memory of error feedback begins */
+} cg_local_plan_;
+static void *cg_sync_take_(uint8_t *mem, uint64_t *used, uint64_t bytes) {
+    void *p = mem ? mem + *used : NULL;
+    *used = cg_add_sat_(*used, bytes);
+    *used = cg_add_sat_(*used, (64 - *used % 64) % 64);
+    return p;
+}
+static void cg_local_plan_make_(const cg_local_desc *d, uint8_t *mem, cg_local_plan_ *p) {
+    const uint64_t vector = cg_mul_sat_(4, d->ef.n), count = cg_local_count_(d);
+    uint64_t used = 0;
+    memset(p, 0, sizeof *p);
+    p->fragment = (cg_local_fragment *)cg_sync_take_(mem, &used, cg_mul_sat_(count, sizeof *p->fragment));
+    p->anchor = (float *)cg_sync_take_(mem, &used, vector);
+    p->delta = (float *)cg_sync_take_(mem, &used, vector);
+    if (d->outer_momentum != 0.0f) p->velocity = (float *)cg_sync_take_(mem, &used, vector);
+    p->ef = used;
+    for (size_t f = 0; f < count; f++) {
+        const cg_ef_desc e = cg_local_ef_desc_(d, f);
+        const size_t bytes = cg_ef_memory(&e);
+        used = bytes ? used : CG_TOO_LARGE_;
+        cg_sync_take_(NULL, &used, bytes);
+    }
+    p->bytes = cg_add_sat_(used, 64);
+}
+CG_API_ size_t cg_local_memory(const cg_local_desc *desc) {
+    cg_local_plan_ p;
+    if (!desc || cg_local_wrong_(desc)) return 0;
+    cg_local_plan_make_(desc, NULL, &p);
+    return cg_size_or_zero_(p.bytes);
+}
+static cg_status cg_local_fail_(cg_local *l, cg_status s, const char *why, uint64_t need, uint64_t at) {
+    cg_report_set_(&l->report, s, why, need, at);
+    return s;
+}
+CG_API_ cg_status cg_local_init(cg_local *local, const cg_local_desc *desc, const float *x0, void *mem, size_t bytes) {
+    cg_local_plan_ p;
+    uint8_t *base, *at;
+    if (!local) return CG_E_ARG;
+    memset(local, 0, sizeof *local);
+    if (!desc || !x0) return cg_local_fail_(local, CG_E_ARG, "desc or x0 is NULL", 0, CG_NO_INDEX);
+    if (cg_local_wrong_(desc)) return cg_local_fail_(local, CG_E_ARG, cg_local_wrong_(desc), 0, CG_NO_INDEX);
+    if (cg_first_nonfinite_(x0, desc->ef.n) != CG_NO_INDEX)
+        return cg_local_fail_(local, CG_E_NONFINITE, "x0 has NaN or Inf", 0, cg_first_nonfinite_(x0, desc->ef.n));
+    if (cg_local_memory(desc) && (!mem || bytes < cg_local_memory(desc)))
+        return cg_local_fail_(local, CG_E_MEMORY, "mem is too small: cg_local_memory gives its bytes",
+            cg_local_memory(desc), CG_NO_INDEX);
+    if (!cg_local_memory(desc)) { /* the first fragment that error feedback refuses says why */
+        for (size_t f = 0; f < cg_local_count_(desc); f++) {
+            const cg_ef_desc e = cg_local_ef_desc_(desc, f);
+            cg_ef ef;
+            const cg_status s = cg_ef_init(&ef, &e, NULL, 0);
+            cg_ef_report(&ef, &local->report);
+            if (s != CG_E_MEMORY) return s;
+        }
+        return cg_local_fail_(local, CG_E_ARG, "sizes overflow", 0, CG_NO_INDEX);
+    }
+    base = (uint8_t *)mem + (64 - ((uintptr_t)mem & 63)) % 64;
+    cg_local_plan_make_(desc, base, &p);
+    at = base + p.ef;
+    for (size_t f = 0; f < cg_local_count_(desc); f++) {
+        const cg_ef_desc e = cg_local_ef_desc_(desc, f);
+        const size_t room = cg_ef_memory(&e);
+        cg_status s;
+        memset(&p.fragment[f], 0, sizeof p.fragment[f]);
+        s = cg_ef_init(&p.fragment[f].ef, &e, at, room);
+        if (s != CG_OK) {
+            cg_ef_report(&p.fragment[f].ef, &local->report);
+            return s;
+        }
+        at += (room + 63) / 64 * 64;
+    }
+    memmove(p.anchor, x0, 4 * desc->ef.n);
+    memset(p.delta, 0, 4 * desc->ef.n);
+    if (p.velocity) memset(p.velocity, 0, 4 * desc->ef.n);
+    local->desc = *desc;
+    local->anchor = p.anchor;
+    local->delta = p.delta;
+    local->velocity = p.velocity;
+    local->fragment = p.fragment;
+    return cg_local_fail_(local, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
+}
+CG_API_ const float *cg_local_anchor(const cg_local *local) { return local ? local->anchor : NULL; }
+CG_API_ void cg_local_report(const cg_local *local, cg_report *report) {
+    if (local && report) *report = local->report;
+}
+
+/* ---- a step ---- */
+
+/* The caller's description for fragment f at that step. */
+static cg_exchange_desc cg_local_exchange_desc_(
+    const cg_local *l, const cg_exchange_desc *desc, size_t f, uint64_t step) {
+    cg_exchange_desc d = *desc;
+    d.tag.step = step;
+    d.tag.tensor += (uint32_t)f;
+    d.model = NULL;
+    d.into = NULL;
+    d.common ^= l->mark;
+    d.flags |= CG_CONFIRM; /* all ranks move their anchors, or none does */
+    return d;
+}
+CG_API_ size_t cg_local_step_memory(
+    const cg_local *local, const cg_exchange_desc *desc, const cg_transport *transport, uint64_t step) {
+    size_t most = 0;
+    if (!local || !local->anchor || !desc || !transport) return 0;
+    for (size_t f = 0; f < cg_local_count_(&local->desc); f++) {
+        const cg_exchange_desc d = cg_local_exchange_desc_(local, desc, f, step);
+        const size_t bytes = cg_ef_exchange_memory(&local->fragment[f].ef, &d, transport);
+        if (!bytes) return 0;
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+/* delta holds the mean: the anchor takes its outer step, and x comes to it. */
+static void cg_local_land_(cg_local *l, size_t f, float *x) {
+    const cg_local_desc *d = &l->desc;
+    const size_t first = cg_local_first_(d, f), end = cg_local_first_(d, f + 1);
+    const float rate = d->outer_rate == 0.0f ? 1.0f : d->outer_rate, momentum = d->outer_momentum, rest = 1.0f - d->mix;
+    const cg_fenv_ env = cg_fenv_enter_();
+    for (size_t i = first; i < end; i++) {
+        float update = l->delta[i];
+        if (d->flags & CG_LOCAL_MODELS) {
+            l->anchor[i] = update;
+        } else {
+            if (l->velocity) {
+                const float u = cg_saturate_(cg_plus_(cg_times_(momentum, l->velocity[i]), update));
+                l->velocity[i] = cg_faded_(u);
+                update = d->nesterov ? cg_plus_(update, cg_times_(momentum, u)) : u;
+            }
+            l->anchor[i] = cg_saturate_(cg_minus_(l->anchor[i], cg_times_(rate, update)));
+        }
+        cg_store_(x, i,
+            d->mix == 0.0f ? l->anchor[i]
+                           : cg_saturate_(cg_plus_(cg_times_(d->mix, cg_load_(x, i)), cg_times_(rest, l->anchor[i]))));
+    }
+    l->fragment[f].under_way = 0;
+    l->fragment[f].lands = 0;
+    cg_fenv_leave_(env);
+}
+/* Starts fragment f: what the ranks make of their deltas is in delta afterwards. After an error nothing has changed,
+   but for rounding in error feedback (cg_ef_withdraw). */
+static cg_status cg_local_start_(cg_local *l, const cg_exchange_desc *desc, const cg_transport *t, float *x, size_t f,
+    uint64_t step, void *mem, size_t bytes, cg_report *report) {
+    const size_t first = cg_local_first_(&l->desc, f), end = cg_local_first_(&l->desc, f + 1);
+    const cg_exchange_desc d = cg_local_exchange_desc_(l, desc, f, step);
+    cg_ef *ef = &l->fragment[f].ef;
+    cg_fenv_ env = cg_fenv_enter_();
+    uint64_t from, period = cg_local_period_(&l->desc, step, &from);
+    cg_status s;
+    for (size_t i = first; i < end; i++)
+        l->delta[i] = l->desc.flags & CG_LOCAL_MODELS ? cg_load_(x, i) : cg_minus_(l->anchor[i], cg_load_(x, i));
+    cg_fenv_leave_(env);
+    s = cg_ef_exchange(ef, &d, t, l->delta + first, mem, bytes, report);
+    if (report->at != CG_NO_INDEX && report->rank == t->rank) report->at += first;
+    if (s != CG_OK) {
+        if (cg_ef_stats_of(ef).kept && cg_ef_withdraw(ef, l->delta + first) != CG_OK)
+            for (size_t i = first; i < end; i++) cg_store_(x, i, l->anchor[i]); /* the state has what x had done */
+        return s;
+    }
+    l->mark = cg_mix64_(l->mark ^ (step * CG_GOLDEN_ + f + 1));
+    l->fragment[f].under_way = 1;
+    l->fragment[f].lands = step + (l->desc.delay < period ? l->desc.delay : period);
+    return CG_OK;
+}
+static void cg_local_count_report_(cg_report *sum, const cg_report *one) {
+    sum->bytes_out += one->bytes_out;
+    sum->bytes_in += one->bytes_in;
+    sum->rounds += one->rounds;
+    sum->route = one->route;
+}
+CG_API_ cg_status cg_local_step(cg_local *local, const cg_exchange_desc *desc, const cg_transport *transport, float *x,
+    uint64_t step, void *mem, size_t bytes, cg_report *report) {
+    cg_report own;
+    cg_status s = CG_OK;
+    if (!report) report = &own;
+    cg_report_set_(report, CG_E_ARG, "local, desc, transport or x is NULL", 0, CG_NO_INDEX);
+    if (!local || !desc || !transport || !x) return CG_E_ARG;
+    if (!local->anchor) {
+        cg_report_set_(report, CG_E_STATE, "cg_local_init has not made this state", 0, CG_NO_INDEX);
+        return CG_E_STATE;
+    }
+    cg_report_set_(report, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
+    for (size_t f = 0; f < cg_local_count_(&local->desc); f++)
+        if (local->fragment[f].under_way && local->fragment[f].lands <= step) cg_local_land_(local, f, x);
+    for (size_t f = 0; f < cg_local_count_(&local->desc) && s == CG_OK; f++) {
+        cg_report one;
+        if (!cg_local_starts_(&local->desc, f, step)) continue;
+        if (local->fragment[f].under_way) cg_local_land_(local, f, x); /* the period has become shorter */
+        s = cg_local_start_(local, desc, transport, x, f, step, mem, bytes, &one);
+        cg_local_count_report_(report, &one);
+        if (s != CG_OK || one.why != cg_status_str(CG_OK)) cg_report_copy_outcome_(report, &one);
+        if (s == CG_OK && local->fragment[f].lands <= step) cg_local_land_(local, f, x);
+    }
+    if (step + 1 > local->steps) local->steps = step + 1;
+    local->report = *report;
+    return s;
+}
+CG_API_ cg_status cg_local_average(cg_local *local, const cg_exchange_desc *desc, const cg_transport *transport,
+    float *v, uint64_t step, void *mem, size_t bytes, cg_report *report) {
+    cg_exchange_desc d;
+    if (report) cg_report_set_(report, CG_E_ARG, "local, desc, transport or v is NULL", 0, CG_NO_INDEX);
+    if (!local || !desc || !transport || !v) return CG_E_ARG;
+    if (!local->anchor) return CG_E_STATE;
+    if (report) cg_report_set_(report, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
+    if (!cg_local_starts_(&local->desc, 0, step)) return CG_OK;
+    d = *desc;
+    d.tag.step = step;
+    d.tag.tensor += (uint32_t)cg_local_count_(&local->desc);
+    d.flags |= CG_CONFIRM;
+    return cg_exchange(&d, transport, v, local->desc.ef.n, mem, bytes, report);
+}
+
+/* ---- ranks whose anchors differ ---- */
+
+CG_API_ size_t cg_local_agree_memory(
+    const cg_local *local, const cg_exchange_desc *desc, const cg_transport *transport) {
+    cg_exchange_desc d;
+    size_t most;
+    if (!local || !local->anchor || !desc || !transport) return 0;
+    d = *desc;
+    d.op = cg_dense();
+    d.route = CG_ROUTE_AUTO;
+    d.flags |= CG_CONFIRM;
+    d.carry = d.warm = NULL;
+    most = cg_exchange_memory(&d, transport, local->desc.ef.n);
+    for (size_t f = 0; most && f < cg_local_count_(&local->desc); f++) {
+        const size_t bytes = cg_ef_agree_memory(&local->fragment[f].ef, &d, transport);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+CG_API_ cg_status cg_local_agree(cg_local *local, const cg_exchange_desc *desc, const cg_transport *transport, float *x,
+    void *mem, size_t bytes, cg_report *report) {
+    cg_exchange_desc d = CG_ZERO;
+    cg_report own;
+    cg_status s;
+    if (!report) report = &own;
+    cg_report_set_(report, CG_E_ARG, "local, desc, transport or x is NULL", 0, CG_NO_INDEX);
+    if (!local || !desc || !transport || !x) return CG_E_ARG;
+    if (!local->anchor) return CG_E_STATE;
+    for (size_t f = 0; f < cg_local_count_(&local->desc); f++)
+        if (local->fragment[f].under_way) cg_local_land_(local, f, x);
+    d.tag = desc->tag;
+    d.common = desc->common;
+    d.weight = desc->weight;
+    d.flags = CG_CONFIRM;
+    d.into = local->delta; /* the anchor changes if all goes well */
+    s = cg_exchange(&d, transport, local->anchor, local->desc.ef.n, mem, bytes, report);
+    for (size_t f = 0; s == CG_OK && f < cg_local_count_(&local->desc); f++) {
+        cg_exchange_desc one = d;
+        one.into = NULL;
+        one.tag.tensor += (uint32_t)f + 2;
+        s = cg_ef_agree(&local->fragment[f].ef, &one, transport, mem, bytes, report);
+    }
+    if (s == CG_OK && local->velocity) {
+        d.tag.tensor++;
+        d.into = NULL;
+        s = cg_exchange(&d, transport, local->velocity, local->desc.ef.n, mem, bytes, report);
+    }
+    local->report = *report;
+    if (s != CG_OK) return s;
+    memcpy(local->anchor, local->delta, 4 * local->desc.ef.n);
+    for (size_t i = 0; i < local->desc.ef.n; i++) cg_store_(x, i, local->anchor[i]);
+    local->mark = cg_mix64_(desc->tag.step + CG_GOLDEN_);
+    return CG_OK;
+}
+
+/* src/sync/local_save.h */
+/* local_save: the state of local SGD as bytes, the same on every machine, and back
+
+   Offers   the public cg_local_save_bytes, cg_local_save and cg_local_load
+   Needs    local; seals of core
+   Touches  the caller's buffer; loading all of the state but its description
+   A blob is little-endian. Nothing is loaded before all of it has been checked.
+
+   byte 0 "cglo"  4 version  8 fragments  12 parts (bit 0 velocity)  16 n  24 mark  32 steps  40 zeros  48 checksum of
+   everything else (16 bytes)  64 of each fragment: under way (u32), zeros (u32), lands (u64), bytes of its error
+   feedback (u64); then anchor, delta and velocity as floats, then the states of error feedback. delta is zeros where
+   nothing is under way. */
+
+enum { CG_LOCAL_HEADER_ = 64, CG_LOCAL_ENTRY_ = 24, CG_LOCAL_SEAL_ = 48 };
+#define CG_LOCAL_MAGIC_ 0x6f6c6763u /* "cglo" */
+
+static uint64_t cg_local_blob_bytes_(const cg_local *l) {
+    const size_t count = cg_local_count_(&l->desc);
+    uint64_t bytes = cg_add_sat_(CG_LOCAL_HEADER_, cg_mul_sat_(CG_LOCAL_ENTRY_, count));
+    bytes = cg_add_sat_(bytes, cg_mul_sat_(l->velocity ? 12 : 8, l->desc.ef.n));
+    for (size_t f = 0; f < count; f++) bytes = cg_add_sat_(bytes, cg_ef_save_bytes(&l->fragment[f].ef));
+    return bytes;
+}
+CG_API_ size_t cg_local_save_bytes(const cg_local *local) {
+    return local && local->anchor ? cg_size_or_zero_(cg_local_blob_bytes_(local)) : 0;
+}
+static uint8_t *cg_sync_put_floats_(uint8_t *p, const float *v, size_t n) {
+    for (size_t i = 0; i < n; i++, p += 4) cg_put32_(p, v ? cg_as_bits_(v[i]) : 0u);
+    return p;
+}
+static const uint8_t *cg_sync_get_floats_(const uint8_t *p, float *v, size_t n) {
+    for (size_t i = 0; i < n; i++, p += 4) v[i] = cg_as_float_(cg_get32_(p));
+    return p;
+}
+static int cg_sync_finite_(const uint8_t *p, size_t n) {
+    for (size_t i = 0; i < n; i++, p += 4)
+        if (!cg_is_finite_(cg_as_float_(cg_get32_(p)))) return 0;
+    return 1;
+}
+CG_API_ cg_status cg_local_save(const cg_local *local, void *buf, size_t cap, size_t *len) {
+    uint8_t *const start = (uint8_t *)buf;
+    uint8_t *p;
+    size_t count, bytes;
+    if (len) *len = 0;
+    if (!local || !buf || !len) return CG_E_ARG;
+    if (!local->anchor) return CG_E_STATE;
+    bytes = cg_local_save_bytes(local);
+    count = cg_local_count_(&local->desc);
+    if (!bytes || cap < bytes) return CG_E_CAPACITY;
+    memset(start, 0, CG_LOCAL_HEADER_ + CG_LOCAL_ENTRY_ * count);
+    cg_put32_(start, CG_LOCAL_MAGIC_);
+    cg_put32_(start + 4, 1);
+    cg_put32_(start + 8, (uint32_t)count);
+    cg_put32_(start + 12, local->velocity ? 1u : 0u);
+    cg_put64_(start + 16, local->desc.ef.n);
+    cg_put64_(start + 24, local->mark);
+    cg_put64_(start + 32, local->steps);
+    p = start + CG_LOCAL_HEADER_ + CG_LOCAL_ENTRY_ * count;
+    p = cg_sync_put_floats_(p, local->anchor, local->desc.ef.n);
+    for (size_t f = 0; f < count; f++) {
+        const size_t first = cg_local_first_(&local->desc, f), end = cg_local_first_(&local->desc, f + 1);
+        p = cg_sync_put_floats_(p, local->fragment[f].under_way ? local->delta + first : NULL, end - first);
+    }
+    if (local->velocity) p = cg_sync_put_floats_(p, local->velocity, local->desc.ef.n);
+    for (size_t f = 0; f < count; f++) {
+        uint8_t *entry = start + CG_LOCAL_HEADER_ + CG_LOCAL_ENTRY_ * f;
+        size_t one;
+        const cg_status s = cg_ef_save(&local->fragment[f].ef, p, (size_t)(start + bytes - p), &one);
+        if (s != CG_OK) return s;
+        cg_put32_(entry, (uint32_t)local->fragment[f].under_way);
+        cg_put64_(entry + 8, local->fragment[f].lands);
+        cg_put64_(entry + 16, one);
+        p += one;
+    }
+    cg_seal_put_(start, bytes, CG_LOCAL_SEAL_);
+    *len = bytes;
+    return CG_OK;
+}
+/* Everything that can be wrong but in the states of error feedback. */
+static cg_status cg_local_blob_check_(const cg_local *l, const uint8_t *p, size_t len) {
+    const size_t count = cg_local_count_(&l->desc), n = l->desc.ef.n;
+    const uint8_t *deltas = p + CG_LOCAL_HEADER_ + CG_LOCAL_ENTRY_ * count + 4 * n;
+    uint64_t steps;
+    if (len < CG_LOCAL_HEADER_ || len % 4 || cg_get32_(p) != CG_LOCAL_MAGIC_) return CG_E_CORRUPT;
+    if (!cg_seal_is_intact_(p, len, CG_LOCAL_SEAL_)) return CG_E_CORRUPT;
+    if (cg_get32_(p + 4) != 1) return CG_E_VERSION;
+    if (cg_get32_(p + 8) != count || cg_get32_(p + 12) != (l->velocity ? 1u : 0u) || cg_get64_(p + 16) != n)
+        return CG_E_MISMATCH;
+    if (len != cg_local_save_bytes(l) || cg_get64_(p + 40)) return CG_E_CORRUPT;
+    steps = cg_get64_(p + 32);
+    for (size_t f = 0; f < count; f++) {
+        const uint8_t *entry = p + CG_LOCAL_HEADER_ + CG_LOCAL_ENTRY_ * f;
+        const uint32_t under_way = cg_get32_(entry);
+        const uint64_t lands = cg_get64_(entry + 8);
+        if (under_way > 1 || cg_get32_(entry + 4) || cg_get64_(entry + 16) != cg_ef_save_bytes(&l->fragment[f].ef))
+            return CG_E_CORRUPT;
+        /* what is under way has started at one of the steps so far, and lands after the last of them */
+        if (under_way ? !steps || lands < steps || lands - (steps - 1) > l->desc.delay : lands != 0)
+            return CG_E_CORRUPT;
+        for (size_t i = cg_local_first_(&l->desc, f); !under_way && i < cg_local_first_(&l->desc, f + 1); i++)
+            if (cg_get32_(deltas + 4 * i)) return CG_E_CORRUPT;
+    }
+    return cg_sync_finite_(deltas - 4 * n, (l->velocity ? 3 : 2) * n) ? CG_OK : CG_E_CORRUPT;
+}
+CG_API_ cg_status cg_local_load(cg_local *local, const void *buf, size_t len) {
+    const uint8_t *const start = (const uint8_t *)buf;
+    const uint8_t *p;
+    cg_status s;
+    size_t count;
+    if (!local || !buf) return CG_E_ARG;
+    if (!local->anchor) return CG_E_STATE;
+    count = cg_local_count_(&local->desc);
+    s = cg_local_blob_check_(local, start, len);
+    if (s != CG_OK) return s;
+    p = start + CG_LOCAL_HEADER_ + CG_LOCAL_ENTRY_ * count + (local->velocity ? 12 : 8) * local->desc.ef.n;
+    for (size_t f = 0; f < count; f++) {
+        s = cg_ef_blob_check_(&local->fragment[f].ef, p, cg_ef_save_bytes(&local->fragment[f].ef), 1);
+        if (s != CG_OK) return s;
+        p += cg_ef_save_bytes(&local->fragment[f].ef);
+    }
+    p = start + CG_LOCAL_HEADER_ + CG_LOCAL_ENTRY_ * count;
+    p = cg_sync_get_floats_(p, local->anchor, local->desc.ef.n);
+    p = cg_sync_get_floats_(p, local->delta, local->desc.ef.n);
+    if (local->velocity) p = cg_sync_get_floats_(p, local->velocity, local->desc.ef.n);
+    for (size_t f = 0; f < count; f++) {
+        const uint8_t *entry = start + CG_LOCAL_HEADER_ + CG_LOCAL_ENTRY_ * f;
+        local->fragment[f].under_way = (int)cg_get32_(entry);
+        local->fragment[f].lands = cg_get64_(entry + 8);
+        s = cg_ef_load(&local->fragment[f].ef, p, cg_ef_save_bytes(&local->fragment[f].ef));
+        if (s != CG_OK) return s; /* does not happen: it has been checked */
+        p += cg_ef_save_bytes(&local->fragment[f].ef);
+    }
+    local->mark = cg_get64_(start + 24);
+    local->steps = cg_get64_(start + 32);
+    return CG_OK;
 }
 
 /* src/core/base/fp_end.h */

@@ -3,6 +3,7 @@
    Offers   the public cg_ef_save_bytes, cg_ef_save, cg_ef_load and cg_ef_load_mean
    Needs    residual8, mark; seals of core
    Touches  the caller's buffer; loading all of the state but its description
+   Other headers may use: cg_ef_blob_check_
    A blob is little-endian, every part in whole words. Nothing is loaded before all blobs have been checked.
 
    byte 0  "cgef"  4 version  8 kind  12 parts present (bit 0 residual, 1 velocity, 2 received, 3 residual in 8 bits)

@@ -56,4 +56,78 @@ CG_API_ double cg_graph_omega(const cg_graph *graph); /* the largest omega that 
 /* The factor of what j sends in the sum of i at that step; 0: i hears nothing of j. i = j: what i keeps of its own. */
 CG_API_ float cg_graph_weight(const cg_graph *graph, int i, int j, uint64_t step);
 
+/* ---- local SGD: models are trained apart, and averaged now and then ---- */
+
+enum { CG_LOCAL_MODELS = 1 /* what is averaged are models; otherwise deltas, anchor - x */ };
+typedef struct cg_local_period { /* from that step on, this period */
+    uint64_t from, period;
+} cg_local_period;
+typedef struct cg_local_desc { /* equal on all ranks; a zero field means its default */
+    cg_ef_desc ef;             /* operator and error feedback of what is averaged; ef.n: values of the model */
+    uint64_t period;           /* steps between two averages; 0 = 1 */
+    float outer_rate;          /* 0 = 1 */
+    float outer_momentum;      /* 0 <= outer_momentum < 1 */
+    int nesterov;              /* not 0: Nesterov's form of the outer momentum, as in DiLoCo */
+    uint64_t switch_step;      /* steps before it are averaged one by one (post-local SGD) */
+    /* periods that replace `period`, ascending by from; must stay valid. Counting begins anew where one begins */
+    const cg_local_period *table;
+    size_t table_count;
+    size_t fragments; /* 0 = 1; their averages are spread over the period */
+    uint64_t delay;   /* steps after which an average reaches the model; not more than the period counts */
+    float mix;        /* the part of the model that stays when an average reaches it: x = mix x + (1 - mix) anchor */
+    uint32_t flags;   /* CG_LOCAL_MODELS */
+} cg_local_desc;
+typedef struct cg_local_fragment {
+    cg_ef ef;
+    int under_way;  /* delta holds a mean that has not reached the model */
+    uint64_t lands; /* the step after which it does */
+} cg_local_fragment;
+typedef struct cg_local { /* you allocate it; its arrays are inside mem */
+    cg_local_desc desc;
+    float *anchor, *velocity, *delta; /* n floats each; velocity is NULL without outer_momentum */
+    cg_local_fragment *fragment;
+    uint64_t mark;  /* hash of all averages so far */
+    uint64_t steps; /* the largest step so far, and 1 */
+    cg_report report;
+} cg_local;
+
+/* Bytes that cg_local_init needs; 0: the description is refused (cg_local_init says why), or they overflow. */
+CG_API_ size_t cg_local_memory(const cg_local_desc *desc);
+/* Makes *local with the anchor x0[0..n), which must be equal on all ranks. mem is yours, may have any alignment and
+   must stay in place. After an error cg_local_report says what is wrong. */
+CG_API_ CG_CHECKED_ cg_status cg_local_init(
+    cg_local *local, const cg_local_desc *desc, const float *x0, void *mem, size_t bytes);
+/* 1: after that step some fragment is averaged. */
+CG_API_ int cg_local_due(const cg_local *local, uint64_t step);
+/* Bytes of mem for cg_local_step; 0: refused, or they overflow. */
+CG_API_ size_t cg_local_step_memory(
+    const cg_local *local, const cg_exchange_desc *desc, const cg_transport *transport, uint64_t step);
+/* Call it after every local step, counted from 0 and equal on all ranks; it sends nothing where nothing is due.
+   Averages what is due, and x[0..n) becomes what the outer step makes of it. desc gives route, fold, weight, side,
+   and seed and tensor of the tag; fragment f has tensor + f, by which ranks see that all average the same. After an
+   error x and the anchor are as they were, the next average has what this one lacks, and error feedback is as it was
+   but for rounding (cg_ef_withdraw); for a kind that cannot withdraw, x becomes the anchor, and error feedback has
+   the difference. Every average is confirmed (CG_CONFIRM). If its last message is lost on some ranks, all ranks get
+   CG_E_MISMATCH from the next one on, until cg_local_agree. */
+CG_API_ CG_CHECKED_ cg_status cg_local_step(cg_local *local, const cg_exchange_desc *desc,
+    const cg_transport *transport, float *x, uint64_t step, void *mem, size_t bytes, cg_report *report);
+/* Momentum averaging: v[0..n), any vector of the optimizer, becomes its mean over ranks after those steps in which
+   fragment 0 is averaged; otherwise nothing happens. desc->op compresses it, without memory. mem:
+   cg_exchange_memory. */
+CG_API_ CG_CHECKED_ cg_status cg_local_average(cg_local *local, const cg_exchange_desc *desc,
+    const cg_transport *transport, float *v, uint64_t step, void *mem, size_t bytes, cg_report *report);
+/* Makes anchors, outer momentum and models equal again, as dense means; error feedback keeps what is in it. All ranks
+   must call it, with equal desc->tag, and may call it again after an error. */
+CG_API_ size_t cg_local_agree_memory(
+    const cg_local *local, const cg_exchange_desc *desc, const cg_transport *transport);
+CG_API_ CG_CHECKED_ cg_status cg_local_agree(cg_local *local, const cg_exchange_desc *desc,
+    const cg_transport *transport, float *x, void *mem, size_t bytes, cg_report *report);
+CG_API_ const float *cg_local_anchor(const cg_local *local);            /* n floats inside mem */
+CG_API_ void cg_local_report(const cg_local *local, cg_report *report); /* of the last init, step or agree */
+CG_API_ size_t cg_local_save_bytes(const cg_local *local);
+CG_API_ CG_CHECKED_ cg_status cg_local_save(const cg_local *local, void *buf, size_t cap, size_t *len);
+/* Restores a saved state; buf may be any bytes. CG_E_MISMATCH: n, fragments, outer momentum or error feedback differ.
+   After an error *local is as it was. Give x the value it had, too: it is not in the state. */
+CG_API_ CG_CHECKED_ cg_status cg_local_load(cg_local *local, const void *buf, size_t len);
+
 #endif /* COMPGRAD_SYNC_H */

@@ -3,6 +3,32 @@
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
        #include "compgrad_sync.h"                       // includes compgrad_ef.h, compgrad_exchange.h and compgrad.h
 
+   LOCAL SGD. Every rank trains a model x of its own, and calls cg_local_step after every step. Where an average is due,
+   delta = anchor - x goes through error feedback and any operator and route (cg_ef_exchange), and the anchor takes an
+   outer step by the mean of all deltas; x becomes the anchor, and training goes on from there.
+
+       cg_local_desc d = CG_ZERO;                       // DiLoCo: 500 steps apart, Nesterov momentum outside
+       d.ef.op = cg_dense(); d.ef.n = n; d.period = 500;
+       d.outer_rate = 0.7f; d.outer_momentum = 0.9f; d.nesterov = 1;
+       status = cg_local_init(&local, &d, x, state, cg_local_memory(&d));
+       ... train x for one step; then, step counting from 0:
+       status = cg_local_step(&local, &exchange, &transport, x, step, mem, bytes, &report);
+
+     local SGD                  period, op dense; CG_LOCAL_MODELS averages models in place of deltas
+     Qsparse-local-SGD          any operator, such as cg_qsparse, with error feedback
+     post-local SGD             switch_step: before it, every step is averaged
+     growing periods            table: from which step on which period
+     momentum averaging         cg_local_average, beside cg_local_step, for the optimizer's own vectors
+     DiLoCo                     outer_rate .7, outer_momentum .9, nesterov, about 500 steps: u = .9 u + D,
+                                anchor -= .7 (D + .9 u), D the mean of deltas
+     SparseLoCo                 op chunked:C:r|absmax:4:64:nearest, ef.decay .95, outer_rate alone: the memory fades
+     Streaming DiLoCo           fragments, delay (an average reaches the model so many steps after its start), mix
+     BSP                        period 1, op dense: x is then what a plain exchange makes of it, bit for bit
+
+   Of each fragment anchor_0 - anchor_T + mean e = sum of the means of deltas (outer_rate 1, no momentum, decay 1), e
+   the residuals: nothing is lost, whatever fails. Memory: 8 n bytes (anchor, delta), 4 n more with outer momentum,
+   and that of the error feedback. With a delay, averages are sent where they start; only what they do to x comes later.
+
    GRAPHS. A graph says which nodes are neighbours, and with which weights W they mix their models. W is symmetric, no
    weight is negative, and every row adds up to 1. What is computed of it (cg_graph_gap, cg_graph_omega) is computed in
    cg_graph_init: a graph is constant afterwards, and threads may share it.
