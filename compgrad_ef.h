@@ -40,7 +40,8 @@
    are then stored multiplied by cg_ef_scale() = 1/(1 + w). DIANA and SIGNUM use every operator as it is.
 
    MEMORY. You own the buffer of cg_ef_memory() bytes; nothing allocates. It holds, for n elements,
-     4 n bytes     CLASSIC, LOCO, SCALECOM, ECQ, SIGNUM
+     nothing       NONE
+     4 n bytes     CLASSIC, LOCO, SCALECOM, ECQ, SIGNUM, FILTERED, DIFFERENCE
      8 n bytes     MOMENTUM, VARIANCE, EF21, DIANA, LAQ, ONEBIT_ADAM; 12 n for EF21 with momentum
      n + n/32      CLASSIC, LOCO, SCALECOM and ECQ with desc.bytes: the residual in 8 bits
    and the scratch of the operator, for a selection of k values a list of about 2 k. LOCO, SCALECOM, ECQ, EF21, DIANA,
@@ -77,8 +78,9 @@
    kinds keep a mark of what they have received (cg_ef_mark); the next exchange compares
    it, and is CG_E_MISMATCH on all ranks. There are three ways back, each to be taken by all ranks: cg_ef_agree, which
    makes H anew from every rank's h; cg_ef_load of states that were saved after the same step; cg_ef_reset. The model
-   is yours: where some ranks have taken a step that others have not, make it equal, too. With wires of your own there
-   is no opening record: compare cg_ef_mark yourself.
+   is yours: where some ranks have taken a step that others have not, make it equal, too. U of FILTERED and the base of
+   DIFFERENCE are received, too, and cg_ef_agree copies those of the rank that has seen most steps. With wires of your
+   own there is no opening record: compare cg_ef_mark yourself.
 
    THREADS. Every function is re-entrant; use one cg_ef from one thread at a time. With COMPGRAD_OPENMP the results have
    the same bits at any number of threads.
@@ -132,6 +134,31 @@
      ONEBIT_ADAM  p = e + momentum M + (1 - momentum) g     e := p - D        result M := mean D
                   1-bit Adam and 1-bit LAMB (Tang 21) after their warm-up, with the variance frozen; update the model by
                   cg_ef_precondition
+     NONE         p = g                        keeps nothing; result mean D
+     FILTERED     p = momentum U + g           U' := mean D; result U' - momentum U; U := U'
+                  holds: the buffer of an SGD with that momentum is U
+     DIFFERENCE   p = x - base, of models x    base := base + lambda mean D, which is the result; lambda 1
+                  holds: base has the same bits on all ranks; its expected move is lambda times the mean of all p
+
+   WITHOUT A RESIDUAL. What NONE, FILTERED and DIFFERENCE do not send is not sent later, so they take unbiased
+   operators alone (desc.biased lets NONE take others, and its reports say what that does) and use them as they are:
+   random-k times n/k, nothing divided by 1 + w. Let ranks draw for themselves (:private), or their errors add up. A
+   step that fails leaves nothing in the state: repeat it, or go on.
+     Error feedback is the wrong tool under Adam: what it delays is small in the gradient's norm and huge in Adam's,
+   where it is divided by the root of the variance. DIFFERENCE compresses after the optimizer instead: every rank's own
+   Adam, AdamW or any other optimizer takes its step (or H of them) on its own model with its own gradient, and then
+
+       s = cg_ef_exchange(&ef, &x, &transport, model, mem, bytes, &report);     // model: common now, on all ranks
+
+   The first exchange sends all of every model, and makes their mean the base; cg_ef_set_received before it saves that
+   where all ranks begin at the same model. CG_ABSTAIN (route allgather) says that this rank has not moved. A rank that
+   joins gets the base by cg_ef_agree, which all ranks call, and reads its model by cg_ef_read(CG_EF_RECEIVED). lambda
+   above 1 is a multiplier of the learning rate: every rank's own variance holds the noise of one rank, not of the
+   mean, so that up to the square root of the number of ranks may pay (CG_LAMBDA_SQRT), and a tuned rate may need none.
+   Moments of optimizers stay with their rank: save them there, and take their mean where the number of ranks changes.
+   Where the route has a second leg the mean is compressed again, by an unbiased operator.
+     FILTERED is for SGD with momentum, left as it is in your optimizer: noise of the operator enters the running mean
+   once, where the gradient's own noise has been averaged already. Not with Nesterov, which amplifies it, nor with Adam.
 
    THE SAVED STATE, little-endian, every section filled to a multiple of 4 bytes:
      byte 0   "cgef"    4 version u32    8 kind u32    12 sections that follow u32: bits 0, 1, 2 and 3
@@ -143,7 +170,8 @@
      byte 208 mark u64 in version 2, which is that of kinds with H or M; zeros in version 1, of all others and of H or M
               as 0.1 saved them: then the mark begins anew, with what was received    216 zeros
      byte 240 checksum of everything else, as in a packet
-     byte 256 the sections: bit 0 e, u of SIGNUM or h, or in its place bit 3 e in 8 bits; bit 1 u or s; bit 2 H or M.
+     byte 256 the sections: bit 0 e, u of SIGNUM or h, or in its place bit 3 e in 8 bits; bit 1 u or s; bit 2 H, M, U of
+              FILTERED or the base.
               Then carry and warm. All are f32, but e in 8 bits is n codes and then a u16 for every 64 of them, the
               upper half of their f32 scale */
 
@@ -171,7 +199,10 @@ typedef enum cg_ef_kind { /* the table of kinds is in the manual above */
     CG_EF_EF21,
     CG_EF_DIANA,
     CG_EF_LAQ,
-    CG_EF_ONEBIT_ADAM
+    CG_EF_ONEBIT_ADAM,
+    CG_EF_NONE /* the same calls without a memory: unbiased operators only */,
+    CG_EF_FILTERED /* momentum before the operator, for an optimizer that keeps its own */,
+    CG_EF_DIFFERENCE /* the vector is a model: its difference from what all ranks had last is sent */
 } cg_ef_kind;
 
 /* The name of a kind in text, as "classic" and "momentum"; NULL: there is none with that number. */
@@ -204,6 +235,7 @@ typedef struct cg_ef_rule {
     cg_op op;
 } cg_ef_rule;
 enum { CG_CLIP_NORM = 0, CG_CLIP_VALUE = 1 };
+#  define CG_LAMBDA_SQRT (-1.0f) /* of cg_ef_desc.lambda */
 
 /* A zero field means its default. The struct is copied by cg_ef_init; the memory that its pointers name must stay
    valid as long as the cg_ef is used. */
@@ -211,8 +243,8 @@ typedef struct cg_ef_desc {
     cg_op op;
     size_t n;         /* values in every gradient; 0 is refused */
     uint32_t kind;    /* cg_ef_kind */
-    int workers;      /* number of ranks, read only by clip; 0 = 1 */
-    float momentum;   /* 0 <= momentum < 1; MOMENTUM, SIGNUM, EF21 and ONEBIT_ADAM only */
+    int workers;      /* number of ranks, read only by clip and CG_LAMBDA_SQRT; 0 = 1 */
+    float momentum;   /* 0 <= momentum < 1; MOMENTUM, SIGNUM, EF21, ONEBIT_ADAM and FILTERED only */
     int nesterov;     /* not 0: Nesterov momentum; MOMENTUM only */
     float clip;       /* the gradient is first clipped at clip / sqrt(workers); 0: no clipping */
     float decay;      /* 0 to 1; 0 = the default of the kind */
@@ -240,7 +272,9 @@ typedef struct cg_ef_desc {
     void *policy_user; /* passed to policy */
     /* floats of cg_exchange_desc.carry that cg_ef_exchange keeps, uses and saves: cg_exchange_carry(); 0: no carry */
     size_t carry;
-    uint64_t reserved[8]; /* must be 0 */
+    float lambda;         /* DIFFERENCE: base += lambda mean D; 0 = 1; CG_LAMBDA_SQRT: the square root of workers */
+    int biased;           /* NONE, not 0: take biased operators, too; what they drop is lost for good */
+    uint64_t reserved[7]; /* must be 0 */
 } cg_ef_desc;
 
 typedef struct cg_ef_stats { /* of the last step */
@@ -279,7 +313,7 @@ typedef struct cg_ef {
 enum {
     CG_EF_ERROR = 0 /* the residual e; u of SIGNUM; h of EF21, DIANA and LAQ */,
     CG_EF_VELOCITY = 1 /* u of MOMENTUM and of EF21 with momentum; s of VARIANCE */,
-    CG_EF_RECEIVED = 2 /* H of EF21, DIANA and LAQ; M of ONEBIT_ADAM */
+    CG_EF_RECEIVED = 2 /* H of EF21, DIANA and LAQ; M of ONEBIT_ADAM; U of FILTERED; the base of DIFFERENCE */
 };
 
 /* ---- state ---- */
@@ -327,9 +361,10 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_compress(
 CG_API_ CG_CHECKED_ cg_status cg_ef_compress_with(
     cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len);
 /* Ends the step: `used`, one packet or several that cover the vector from left to right, is this rank's contribution
-   and is subtracted from the residual. mean is needed by EF21, DIANA, LAQ and ONEBIT_ADAM, and ignored by the other
-   kinds: n floats, the mean over ranks of the contributions; EF21, DIANA and LAQ overwrite it with the result.
-   CG_E_STATE: no step is pending. After any other error nothing has changed, mean included, and the step is still
+   and is subtracted from the residual. mean is needed by EF21, DIANA, LAQ, ONEBIT_ADAM, FILTERED and DIFFERENCE, and
+   ignored by the other kinds: n floats, the mean over ranks of the contributions; all of these but ONEBIT_ADAM
+   overwrite it with the result. Kinds without a residual need no `used`: with NULL, stats.sent is 0. CG_E_STATE: no
+   step is pending. After any other error nothing has changed, mean included, and the step is still
    pending. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_commit(cg_ef *ef, const void *used, size_t used_len, float *mean);
 /* The same with side->support or side->codecs, where decoding `used` needs them. */
@@ -402,11 +437,18 @@ CG_API_ size_t cg_ef_agree_memory(const cg_ef *ef, const cg_exchange_desc *desc,
    one) and so has all that any rank has sent; carries, which H lacked, become 0. M of ONEBIT_ADAM becomes the mean of
    all M. h, e and u stay as they are: no gradient is lost or counted twice. Of desc it takes tag, fold, weight and
    common, which must be as for cg_exchange; the tag may be any that is equal on all ranks. It sends uncompressed f32
-   values, 4 n bytes as a dense step does. Kinds without H and M have nothing to agree on: CG_OK, and no message.
-   CG_E_STATE: a step is pending; the other ranks are told. After an error nothing has changed on this rank, and it may
+   values, 4 n bytes as a dense step does. U of FILTERED and the base of DIFFERENCE become those of the rank that has
+   seen most steps, the first of several; a rank that joins has seen none. Kinds that have received nothing have
+   nothing to agree on: CG_OK, and no message. CG_E_STATE: a step is pending; the other ranks are told. After an error
+   nothing has changed on this rank, and it may
    be called again, also by ranks where it has succeeded. mem, report: as for cg_exchange; report->used is NULL. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_agree(
     cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
+
+/* DIFFERENCE and FILTERED: what was received (the base; U) := v, n finite floats, as if it had come in the last step.
+   For a start at a model that all ranks know, which saves the first dense step, and for ranks that join over a wire of
+   their own. All ranks must set the same bits; the mark begins anew. CG_E_STATE: a step is pending. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_set_received(cg_ef *ef, const float *v, size_t n);
 
 /* ---- changes between two steps: CG_E_STATE while a step is pending ---- */
 
@@ -437,6 +479,34 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_load_mean(cg_ef *ef, const void *const *bufs
 /* out := momentum / (sqrt(variance) + epsilon), and 0 where the variance is 0, because an operator of one bit cannot
    send a zero. out may be momentum. Returns |out|, for the trust ratio of LAMB. */
 CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, float epsilon, float *out, size_t n);
+
+/* ---- differences of models, for those who have a wire of their own ----
+   The state is the base, the model that all ranks had after the last exchange. A step is compress, your wire, apply.
+   Exchanges over a cg_transport need none of this: CG_EF_DIFFERENCE and cg_ef_exchange. */
+
+typedef struct cg_diff {
+    cg_ef ef;
+} cg_diff;
+/* Bytes of mem; 0: op is refused (cg_diff_init says why, in cg_ef_report(&diff->ef)), or they overflow. */
+CG_API_ size_t cg_diff_memory(const cg_op *op, size_t n);
+/* op: unbiased. base: n floats, the same bits on all ranks; it is copied. lambda: base += lambda mean D, 0 = 1,
+   CG_LAMBDA_SQRT the square root of workers. Errors as those of cg_ef_init. */
+CG_API_ CG_CHECKED_ cg_status cg_diff_init(
+    cg_diff *diff, const cg_op *op, size_t n, float lambda, int workers, const float *base, void *mem, size_t bytes);
+/* Writes model - base as a packet; cap: cg_bound(op, n). tag as for cg_compress, another step every time. */
+CG_API_ CG_CHECKED_ cg_status cg_diff_compress(
+    cg_diff *diff, const cg_tag *tag, const float *model, void *packet, size_t cap, size_t *len);
+/* mean: of all ranks' packets decoded, with the same bits on all ranks; it becomes base + lambda mean, the new base and
+   the model of all. A rank that has not moved sends nothing and counts as zeros; it calls this all the same.
+   CG_E_NONFINITE: nothing has changed, and the packet may be made again. */
+CG_API_ CG_CHECKED_ cg_status cg_diff_apply(cg_diff *diff, float *mean, size_t n);
+CG_API_ void cg_diff_cancel(cg_diff *diff); /* instead of apply: the exchange has failed, and the base stays */
+CG_API_ const float *cg_diff_base(const cg_diff *diff);
+CG_API_ uint64_t cg_diff_mark(const cg_diff *diff); /* send it along: where marks differ, bases do */
+CG_API_ size_t cg_diff_save_bytes(const cg_diff *diff);
+CG_API_ CG_CHECKED_ cg_status cg_diff_save(const cg_diff *diff, void *buf, size_t cap, size_t *len);
+/* A rank that joins loads what another has saved. */
+CG_API_ CG_CHECKED_ cg_status cg_diff_load(cg_diff *diff, const void *buf, size_t len);
 
 #endif /* COMPGRAD_EF_H */
 
@@ -474,7 +544,8 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
 /* src/ef/kinds.h */
 /* kinds: what a row of the table of kinds holds, and the constants of the header
 
-   Offers   cg_ef_has_trait_ and the traits, cg_ef_has_velocity_, cg_ef_in_place_, cg_ef_decay_; constants
+   Offers   cg_ef_has_trait_ and the traits, cg_ef_begins_, cg_ef_has_velocity_, cg_ef_in_place_, cg_ef_decay_;
+            constants
    Needs    api; the table itself is in ef/rows.h, behind the functions that its rows name
    Touches  nothing
    All of them need a description whose kind is in range (cg_ef_check_). */
@@ -483,7 +554,7 @@ enum {
     CG_EF_IN_PLACE_ = 1 << 0,            /* p is stored over the residual e; the others make p chunk by chunk */
     CG_EF_HAS_VELOCITY_ = 1 << 1,        /* keeps a second vector: u, or the variance v */
     CG_EF_KEEPS_RECEIVED_ = 1 << 2,      /* keeps the mean that all ranks received: H, or M */
-    CG_EF_DIFFERENCE_ = 1 << 3,          /* p = g - h: vector[0] is a shift h, no residual, and not divided by 1 + w */
+    CG_EF_HAS_SHIFT_ = 1 << 3,           /* p = g - h: vector[0] is a shift h, no residual, and not divided by 1 + w */
     CG_EF_ALLOWS_8BIT_ = 1 << 4,         /* the residual may be kept in 8 bits (desc.bytes) */
     CG_EF_TAKES_MOMENTUM_ = 1 << 5,      /* desc.momentum may be set */
     CG_EF_TAKES_NESTEROV_ = 1 << 6,      /* desc.nesterov may be set */
@@ -496,7 +567,13 @@ enum {
                                            decays in every step, and starts anew wherever values were sent */
     CG_EF_AVERAGES_GRADIENTS_ = 1 << 13, /* with momentum, the velocity is a running mean of gradients in place of g */
     CG_EF_SHIFTS_BY_ALPHA_ = 1 << 14,    /* a contribution enters h and H times desc.alpha, or 1 / (1 + w) */
-    CG_EF_MAY_BE_SILENT_ = 1 << 15       /* sends a packet only where it moves the model enough (LAQ) */
+    CG_EF_MAY_BE_SILENT_ = 1 << 15,      /* sends a packet only where it moves the model enough (LAQ) */
+    CG_EF_KEEPS_NOTHING_ = 1 << 16,      /* has no vector[0]: p is made of the gradient and of what was received */
+    CG_EF_UNBIASED_ONLY_ = 1 << 17,      /* nothing would send later what a biased operator drops */
+    CG_EF_NEEDS_MOMENTUM_ = 1 << 18,     /* desc.momentum must be set */
+    CG_EF_TAKES_MODELS_ = 1 << 19,       /* the vector is a model: it is neither scaled nor clipped, and as long as no
+                                            model is known to be common, a step sends all of it */
+    CG_EF_COPIES_RECEIVED_ = 1 << 20     /* what was received is equal on all ranks that have any: others copy it */
 };
 struct cg_ef_step_;
 /* Everything of a kind. st has the step's scales; g, e and u are what ef/step.h says. */
@@ -517,6 +594,9 @@ typedef struct cg_ef_row_ {
        the chunk's place in the vector, g and e point at the chunk itself. NULL: of the other kinds. */
     double (*compensate)(const struct cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e);
     void (*withdraw_velocity)(cg_ef *ef, struct cg_ef_step_ *st); /* as it was before the step; NULL: there is none */
+    /* Some values of what was received, up to CG_CHUNK_, and of the mean of contributions: the one becomes what it
+       is after the step, the other the result. NULL: the kind keeps nothing that it has received. */
+    void (*receive)(const cg_ef *ef, size_t many, float *received, float *mean);
 } cg_ef_row_;
 static const cg_ef_row_ *cg_ef_row_at_(uint32_t kind); /* in ef/rows.h; NULL: there is no such kind */
 #define CG_EF_MAGIC_ 0x66656763u                       /* "cgef", the first bytes of saved state */
@@ -533,6 +613,8 @@ enum {
 
 static const cg_ef_row_ *cg_ef_row_of_(const cg_ef_desc *d) { return cg_ef_row_at_(d->kind); }
 static int cg_ef_has_trait_(const cg_ef_desc *d, uint32_t trait) { return (cg_ef_row_of_(d)->traits & trait) != 0; }
+/* A step of a model that no rank knows yet: the whole of it is sent. */
+static int cg_ef_begins_(const cg_ef *ef) { return cg_ef_has_trait_(&ef->desc, CG_EF_TAKES_MODELS_) && !ef->mark; }
 static int cg_ef_has_velocity_(const cg_ef_desc *d) {
     return cg_ef_has_trait_(d, CG_EF_HAS_VELOCITY_) ||
         (cg_ef_has_trait_(d, CG_EF_AVERAGES_GRADIENTS_) && d->momentum != 0.0f);
@@ -656,12 +738,13 @@ static cg_op cg_ef_warmup_op_(const cg_ef_desc *d, cg_op op, uint64_t step) {
     return op;
 }
 /* The operator of the step in tag (NULL: zeros). It may be illegal, if the policy gave it. A random sample is used
-   unscaled, as its n/k would make the residual grow; only DIANA and SIGNUM take it scaled. */
-static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
+   unscaled, as its n/k would make the residual grow; only kinds without a residual take it scaled. */
+static cg_op cg_ef_op_(const cg_ef *ef, const cg_tag *tag) {
+    const cg_ef_desc *d = &ef->desc;
     const cg_tag none = CG_ZERO;
     cg_op op = d->op;
     if (!tag) tag = &none;
-    if (d->n < d->small || tag->step < d->dense_steps) return cg_dense();
+    if (cg_ef_begins_(ef) || d->n < d->small || tag->step < d->dense_steps) return cg_dense();
     for (size_t i = 0; i < d->rule_count; i++)
         if (tag->tensor >= d->rules[i].first && tag->tensor <= d->rules[i].last && d->n >= d->rules[i].n_from) {
             op = d->rules[i].op;
@@ -719,6 +802,29 @@ static int cg_ef_needs_whole_vector_(const cg_op *op, uint32_t traits) {
     return !op->sample.id && !op->transform.id &&
         (op->select.id ? !(traits & CG_TAKES_PRODUCER_) : traits & CG_IS_USER_CODEC_);
 }
+/* Why a kind without a memory refuses an operator that resolves to r, or NULL. */
+static const char *cg_ef_biased_why_(const cg_ef_desc *d, const cg_resolved_ *r) {
+    if (!cg_ef_has_trait_(d, CG_EF_UNBIASED_ONLY_) || d->biased || r->is_unbiased || r->is_nearly_unbiased) return NULL;
+    return "this kind keeps no residual, so that what a biased operator drops or rounds away is lost for good: take an "
+           "unbiased one, as wangni:0.01|efsign|golomb, randk:0.03:private|eden:1, absmax:4:512 or dense";
+}
+/* What else of a description does not go with its kind, as a sentence, or NULL. */
+static const char *cg_ef_kind_why_(const cg_ef_desc *d) {
+    if (cg_ef_has_trait_(d, CG_EF_NEEDS_MOMENTUM_) && d->momentum == 0.0f)
+        return "this kind needs desc.momentum, the momentum of your optimizer: without one take CG_EF_NONE";
+    if (cg_ef_has_trait_(d, CG_EF_NEEDS_MOMENTUM_) && d->nesterov)
+        return "Nesterov momentum amplifies the noise of this kind: leave desc.nesterov 0 and give your optimizer "
+               "plain "
+               "momentum";
+    if (cg_ef_has_trait_(d, CG_EF_TAKES_MODELS_) && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
+        return "this kind takes models, which are not clipped or scaled: do that to the gradient, before the optimizer";
+    if (d->lambda != 0.0f && !cg_ef_has_trait_(d, CG_EF_TAKES_MODELS_)) return "desc.lambda is for CG_EF_DIFFERENCE";
+    if (d->biased && (!cg_ef_has_trait_(d, CG_EF_UNBIASED_ONLY_) || cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_)))
+        return "desc.biased is for CG_EF_NONE";
+    if (d->carry && cg_ef_has_trait_(d, CG_EF_UNBIASED_ONLY_))
+        return "this kind keeps nothing back, and has no carry: take an unbiased operator for the second leg";
+    return NULL;
+}
 /* The most that any operator of a description needs. */
 typedef struct cg_ef_needs_ {
     uint64_t scratch_bytes, packet_bytes; /* packet_bytes: 1 for a codec of the user's, whose bound is not known here */
@@ -745,6 +851,7 @@ static cg_status cg_ef_needs_of_op_(
         return CG_E_UNSUPPORTED;
     if (takes_variance != cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
+    if (cg_ef_biased_why_(d, r)) return CG_E_UNSUPPORTED;
     if (r->scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = r->scratch_bytes;
     if (packet_bytes > needs->packet_bytes) needs->packet_bytes = packet_bytes;
     if (cg_ef_needs_whole_vector_(&op, traits) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
@@ -779,6 +886,8 @@ static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     if ((d->rule_count && !d->rules) || d->warmup.stages > CG_EF_MAX_STAGES_) return CG_E_ARG;
     if (d->warmup.kind == CG_WARMUP_TABLE && d->warmup.stages && !d->warmup.table) return CG_E_ARG;
     if (d->momentum != 0.0f && !cg_ef_has_trait_(d, CG_EF_TAKES_MOMENTUM_)) return CG_E_UNSUPPORTED;
+    if (!(d->lambda >= 0.0f && d->lambda <= CG_FLT_MAX_) && d->lambda != CG_LAMBDA_SQRT) return CG_E_ARG;
+    if (cg_ef_kind_why_(d)) return CG_E_UNSUPPORTED;
     if ((d->nesterov && !cg_ef_has_trait_(d, CG_EF_TAKES_NESTEROV_)) ||
         (d->bytes && !cg_ef_has_trait_(d, CG_EF_ALLOWS_8BIT_)))
         return CG_E_UNSUPPORTED;
@@ -787,7 +896,8 @@ static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && d->laq_step == 0.0f) return CG_E_ARG;
     s = cg_ef_needs_of_schedule_(d, &d->op, needs);
     for (size_t i = 0; i < d->rule_count && s == CG_OK; i++) s = cg_ef_needs_of_schedule_(d, &d->rules[i].op, needs);
-    if (s == CG_OK && (d->dense_steps || d->n < d->small)) s = cg_ef_needs_of_op_(d, cg_dense(), NULL, needs, &r);
+    if (s == CG_OK && (d->dense_steps || d->n < d->small || cg_ef_has_trait_(d, CG_EF_TAKES_MODELS_)))
+        s = cg_ef_needs_of_op_(d, cg_dense(), NULL, needs, &r);
     return s;
 }
 /* Sets the pointers of ef into the memory from base on (a multiple of 64, or NULL to measure). Returns the bytes
@@ -797,7 +907,8 @@ static uint64_t cg_ef_plan_(cg_ef *ef, const cg_ef_desc *d, const cg_ef_needs_ *
     cg_arena_ arena;
     arena.base = base;
     arena.bytes = 0;
-    ef->vector[0] = d->bytes ? NULL : (float *)(void *)cg_arena_take_(&arena, vector);
+    ef->vector[0] =
+        d->bytes || cg_ef_has_trait_(d, CG_EF_KEEPS_NOTHING_) ? NULL : (float *)(void *)cg_arena_take_(&arena, vector);
     ef->bytes = d->bytes ? cg_arena_take_(&arena,
                                cg_add_sat_(d->n, cg_mul_sat_(2, cg_add_sat_(d->n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)))
                          : NULL;
@@ -846,12 +957,24 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
     ef->mark = 0;
     ef->may_withdraw = 0;
 }
+/* Why the kind refuses the operator, or that of a rule; NULL: it does not. */
+static const char *cg_ef_refuses_op_(const cg_ef_desc *d) {
+    cg_resolved_ r;
+    const char *why = cg_resolve_(&d->op, NULL, d->n, &r) == CG_OK ? cg_ef_biased_why_(d, &r) : NULL;
+    for (size_t i = 0; !why && i < d->rule_count; i++)
+        if (cg_resolve_(&d->rules[i].op, NULL, d->n, &r) == CG_OK) why = cg_ef_biased_why_(d, &r);
+    return why;
+}
 /* *ef becomes zero but for its report. need: the bytes of the state, if s is CG_E_MEMORY. */
 static void cg_ef_init_refused_(cg_ef *ef, const cg_ef_desc *d, cg_status s, uint64_t need) {
     memset(ef, 0, sizeof *ef);
     cg_ef_fail_(ef, s, "a field of desc is out of range: see cg_ef_desc", 0, CG_NO_INDEX);
     if (s == CG_E_MEMORY)
         cg_ef_fail_(ef, s, "mem is too small: cg_ef_memory gives its bytes", cg_add_sat_(need, 64), CG_NO_INDEX);
+    if (s == CG_E_UNSUPPORTED && (cg_ef_kind_why_(d) || cg_ef_refuses_op_(d))) {
+        cg_ef_fail_(ef, s, cg_ef_kind_why_(d) ? cg_ef_kind_why_(d) : cg_ef_refuses_op_(d), 0, CG_NO_INDEX);
+        return;
+    }
     if (s == CG_E_UNSUPPORTED)
         cg_ef_fail_(ef, s, "desc has a field or an operator that this kind cannot use: see cg_ef_desc", 0, CG_NO_INDEX);
     if (s != CG_E_ARG && s != CG_E_VERSION) return;
@@ -891,7 +1014,7 @@ CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef) { return cg_ef_stats_of(ef); }
 CG_API_ const float *cg_ef_residual(const cg_ef *ef) { return ef->vector[0]; }
 CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag) {
     const cg_fenv_ env = cg_fenv_enter_();
-    const cg_op op = cg_ef_op_(&ef->desc, tag);
+    const cg_op op = cg_ef_op_(ef, tag);
     cg_fenv_leave_(env);
     return op;
 }
@@ -994,7 +1117,8 @@ CG_API_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n) {
             that is refused; cg_ef_forget_last_, cg_ef_scale_vector_
    Needs    plan, omega, residual8; producers, passes, kernels of core
    Touches  the vectors of the state, and its scale, hint and stats; cg_ef_step_check_ only the stats
-   g is the gradient, e the residual (vector[0]; of kinds with p = g - h the shift h), u the velocity (vector[1]). In
+   g is the gradient, e the residual (vector[0]; of kinds with p = g - h the shift h, of kinds that keep
+   nothing what was received, vector[2]), u the velocity (vector[1]). In
    kinds that work in place p is stored over e. The others make p chunk by chunk, as often as it is asked for, and
    e changes afterwards, by a pass of its own. */
 
@@ -1072,6 +1196,7 @@ static double cg_ef_compensate_in_place_(const void *user, size_t first, size_t 
 CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t many, float *out) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     const cg_ef *ef = st->ef;
+    const float *kept = ef->vector[0] ? ef->vector[0] : ef->vector[2];
     float buf[CG_CHUNK_];
     double energy = 0.0;
     for (size_t i = 0, some; i < many; i += some) {
@@ -1079,10 +1204,11 @@ CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t man
         float *p = cg_at_mut_(out, i);
         some = cg_min_(CG_CHUNK_, many - i);
         if (ef->bytes) cg_residual8_read_(ef, first + i, some, p);
-        else memcpy(p, cg_at_(ef->vector[0], first + i), 4 * some);
+        else if (kept && st->p_from_e != 0.0f) memcpy(p, cg_at_(kept, first + i), 4 * some);
+        else memset(p, 0, 4 * some);
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        /* a shift does not fade */
-        if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
+        /* a shift does not fade, nor does what was received */
+        if (cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_ | CG_EF_KEEPS_NOTHING_))
             st->kernels->axpby(g, some, st->p_from_g, st->p_from_e, p, 0);
         else cg_axpby_fading_(st->kernels, g, some, st->p_from_g, st->p_from_e, p);
         cg_ef_saturate_(st, p, some);
@@ -1171,8 +1297,11 @@ static void cg_ef_scale_vector_(cg_ef *ef, int which, float factor) {
     if (which ? ef->vector[which] != NULL : 1)
         cg_ef_pass_(cg_ef_scale_chunk_, &b, which ? ef->vector[which] : cg_ef_pass_vector_(ef), ef->desc.n);
 }
-/* The factor by which a contribution D enters the shift h and the received H. */
+/* The factor by which a contribution D enters the shift h and the received H, or a mean of them the base. */
 static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_ef_step_ *st) {
+    if (cg_ef_has_trait_(d, CG_EF_TAKES_MODELS_) && d->lambda == CG_LAMBDA_SQRT)
+        return (float)cg_sqrt_(d->workers > 1 ? (double)d->workers : 1.0);
+    if (cg_ef_has_trait_(d, CG_EF_TAKES_MODELS_)) return d->lambda != 0.0f ? d->lambda : 1.0f;
     if (!cg_ef_has_trait_(d, CG_EF_SHIFTS_BY_ALPHA_)) return 1.0f;
     return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(&st->op, &st->resolved)));
 }
@@ -1187,7 +1316,7 @@ static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
     st->e_from_e = 1.0f;
     if (row->coefficients) row->coefficients(st, decay);
     /* h itself is not divided by 1 + w, the difference is */
-    if (row->traits & CG_EF_DIFFERENCE_) {
+    if (row->traits & CG_EF_HAS_SHIFT_) {
         st->p_from_g = cg_times_(st->grad_scale, scale);
         st->p_from_e = -scale;
         st->e_from_g = 0.0f;
@@ -1196,8 +1325,7 @@ static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
 /* The factor by which a contribution D is subtracted from e at commit; negative where it is added to a shift. */
 static float cg_ef_subtract_factor_(const cg_ef *ef) {
     const cg_ef_row_ *row = cg_ef_row_of_(&ef->desc);
-    return row->traits & CG_EF_DIFFERENCE_ ? -ef->received_by
-                                           : cg_times_(row->sent(cg_ef_decay_(&ef->desc)), ef->scale);
+    return row->traits & CG_EF_HAS_SHIFT_ ? -ef->received_by : cg_times_(row->sent(cg_ef_decay_(&ef->desc)), ef->scale);
 }
 /* 1 / (1 + w) in what the velocity is stored with. */
 static double cg_ef_velocity_scale_(const cg_ef_desc *d, double scale) {
@@ -1229,7 +1357,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     memset(st, 0, sizeof *st);
     memset(&needs, 0, sizeof needs);
     *grad_energy = 0.0;
-    st->op = cg_ef_op_(d, tag);
+    st->op = cg_ef_op_(ef, tag);
     if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     if (!grad && d->n) return CG_E_ARG;
     st->kernels = cg_kernels_now_();
@@ -1279,7 +1407,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
 static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     const cg_ef_desc *d = &ef->desc;
     const float scale = cg_ef_scale_(d, &st->op, &st->resolved);
-    if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) && scale != ef->scale) {
+    if (!cg_ef_has_trait_(d, CG_EF_HAS_SHIFT_) && scale != ef->scale) {
         /* a state that was loaded may say anything above 0 */
         cg_ef_scale_vector_(ef, 0, cg_saturate64_((double)scale / (double)ef->scale));
         if (cg_ef_row_of_(d)->velocity_power)
@@ -1288,7 +1416,7 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     }
     ef->scale = scale;
     ef->received_by = cg_ef_shift_rate_(d, st);
-    if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) st->grad_scale = cg_times_(st->grad_scale, scale);
+    if (!cg_ef_has_trait_(d, CG_EF_HAS_SHIFT_)) st->grad_scale = cg_times_(st->grad_scale, scale);
     ef->given_by = st->grad_scale;
     if (cg_ef_has_trait_(d, CG_EF_AVERAGES_GRADIENTS_) && ef->vector[1]) {
         cg_ef_pass_(cg_ef_grad_running_mean_, st, ef->vector[1], d->n);
@@ -1349,6 +1477,7 @@ static uint64_t cg_ef_memory_with_op_(const cg_ef_desc *d, const cg_op *op) {
 static cg_status cg_ef_step_why_(cg_ef *ef, cg_status s, const cg_extra *side, const float *grad, const cg_op *op) {
     const cg_ef_desc *d = &ef->desc;
     const float *aux = side ? side->aux : NULL;
+    cg_resolved_ r;
     uint64_t at;
     if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, s, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
     if (!grad) return cg_ef_fail_(ef, s, "grad is NULL", 0, CG_NO_INDEX);
@@ -1365,6 +1494,8 @@ static cg_status cg_ef_step_why_(cg_ef *ef, cg_status s, const cg_extra *side, c
     if (s == CG_E_ARG && cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_) && !aux)
         return cg_ef_fail_(ef, s, "VARIANCE needs the variances of this step in side->aux", 0, CG_NO_INDEX);
     if ((s == CG_E_ARG || s == CG_E_VERSION) && cg_ef_op_why_(ef, op, d->n)) return s;
+    if (s == CG_E_UNSUPPORTED && cg_resolve_(op, side, d->n, &r) == CG_OK && cg_ef_biased_why_(d, &r))
+        return cg_ef_fail_(ef, s, cg_ef_biased_why_(d, &r), 0, CG_NO_INDEX);
     if (s == CG_E_UNSUPPORTED)
         return cg_ef_fail_(ef, s,
             "side has an aux, a support or scales that the operator of this step has no use for, or the operator does "
@@ -1518,6 +1649,7 @@ static void cg_ef_rollback_now_(cg_ef *ef) {
     ef->stats.sent = 0.0;
     ef->stats.gain = 0.0f;
     cg_ef_step_end_(ef);
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_NOTHING_)) ef->stats.kept = 0;
     ef->may_withdraw = 1;
 }
 
@@ -1536,7 +1668,8 @@ static cg_status cg_ef_pack_(
     const float *x = cg_ef_in_place_(d) ? ef->vector[0] : st->g;
     cg_producer_ *source = fill;
     const int whole = fill->lazy && st->whole_vector;
-    if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, cg_ef_pass_vector_(ef), d->n);
+    if (fill->lazy && !whole)
+        fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, (float *)(uintptr_t)st->g, d->n);
     /* LAQ's grid is symmetric: its one bucket gets the scales +-max|p| */
     if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && st->resolved.plan.traits & CG_SCALES_ARE_ENDS_ &&
         !st->op.select.id && !st->op.sample.id && !st->op.transform.id && st->op.quantize.size >= d->n) {
@@ -1599,7 +1732,7 @@ static cg_status cg_ef_compress_(
         ef->stats.silent = 1;
         *len = cg_empty_packet_put_(tag, ef->desc.n, (uint8_t *)packet);
     }
-    if (s == CG_OK && fill.lazy && !cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
+    if (s == CG_OK && fill.lazy && !cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_ | CG_EF_KEEPS_NOTHING_))
         cg_ef_pass_(cg_ef_residual_accumulate_, &st, cg_ef_pass_vector_(ef), ef->desc.n);
     ef->pending = s == CG_OK;
     cg_ef_fail_(ef, s, packet_report.why, packet_report.need, packet_report.at);
@@ -1695,28 +1828,14 @@ typedef struct cg_ef_apply_mean_ctx_ {
     float *mean; /* n floats: in, the mean of contributions; out, the result */
     int may_overflow;
 } cg_ef_apply_mean_ctx_;
-/* Pass over received: kinds with p = g - h have the result H + mean and then H = H + received_by mean; ONEBIT_ADAM has
-   M = mean, which is the result. Returns the hash of what is now received. */
+/* Pass over received, which becomes what it is after the step, and mean, which becomes the result. Returns the hash of
+   what is now received. */
 static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, float *received) {
     const cg_ef_apply_mean_ctx_ *r = (const cg_ef_apply_mean_ctx_ *)user;
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    float *mean = cg_at_mut_(r->mean, first), buf[CG_EF_BUCKET_];
-    /* the result is the new H or M */
-    if (r->ef->received_by == 1.0f || !cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) {
-        if (cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) kernels->axpby(received, many, 1.0f, 1.0f, mean, 0);
-        for (size_t i = 0; r->may_overflow && i < many; i++) cg_store_(mean, i, cg_saturate_(cg_load_(mean, i)));
-        memcpy(received, mean, 4 * many);
-        return cg_ef_received_hash_(NULL, first, many, received);
-    }
-    for (size_t i = 0, some; i < many; i += some) {
-        some = cg_min_(CG_EF_BUCKET_, many - i);
-        memcpy(buf, cg_at_(mean, i), 4 * some);
-        kernels->axpby(cg_at_(received, i), some, 1.0f, 1.0f, cg_at_mut_(mean, i), 0);
-        kernels->axpby(buf, some, r->ef->received_by, 1.0f, cg_at_mut_(received, i), 0);
-        for (size_t j = i; r->may_overflow && j < i + some; j++) {
-            cg_store_(mean, j, cg_saturate_(cg_load_(mean, j)));
-            cg_store_(received, j, cg_saturate_(cg_load_(received, j)));
-        }
+    cg_ef_row_of_(&r->ef->desc)->receive(r->ef, many, received, cg_at_mut_(r->mean, first));
+    for (size_t i = 0; r->may_overflow && i < many; i++) {
+        cg_store_(r->mean, first + i, cg_saturate_(cg_load_(r->mean, first + i)));
+        cg_store_(received, i, cg_saturate_(cg_load_(received, i)));
     }
     return cg_ef_received_hash_(NULL, first, many, received);
 }
@@ -1730,6 +1849,8 @@ static cg_status cg_ef_commit_now_(
     cg_ef_step_ st;
     cg_ef_commit_ctx_ c;
     cg_sink_ sink;
+    /* nothing is subtracted from a residual that is not there, so that the packet may be missing */
+    const int measured = used || opened || !cg_ef_has_trait_(d, CG_EF_KEEPS_NOTHING_);
     double huge_blocks = 0.0; /* of the mean; see cg_ef_pass_count_huge_ */
     cg_status s = CG_OK;
     memset(&st, 0, sizeof st);
@@ -1746,7 +1867,7 @@ static cg_status cg_ef_commit_now_(
         huge_blocks = cg_vector_pass_(cg_ef_pass_count_huge_, &st, mean, d->n, CG_BLOCK_);
         if (huge_blocks >= 1e100) return CG_E_NONFINITE;
     }
-    if (!verified) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, NULL);
+    if (!verified && measured) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, NULL);
     if (s != CG_OK) return s;
     if (cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_)) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(d));
     if (c.subtract_factor == 0.0f) { /* nothing to subtract, only |D|^2 to measure */
@@ -1755,8 +1876,8 @@ static cg_status cg_ef_commit_now_(
         sink.user = &st;
     }
     c.packet_start = 0;
-    s = opened ? cg_packet_decode_(opened, side, 1.0f, 1.0f, NULL, &sink, 1)
-               : cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, &sink);
+    if (opened) s = cg_packet_decode_(opened, side, 1.0f, 1.0f, NULL, &sink, 1);
+    else if (measured) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, &sink);
     if (s == CG_OK && cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_)) {
         cg_ef_apply_mean_ctx_ r;
         r.ef = ef;
@@ -1787,7 +1908,8 @@ static void cg_ef_commit_why_(cg_ef *ef, cg_status s, const void *used, const fl
         at = cg_first_nonfinite_(mean, ef->desc.n);
     } else if (!mean && cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_))
         why = "mean is NULL, and this kind needs the mean over ranks";
-    else if (!used) why = "used is NULL: give the packet of cg_ef_compress, or what of it was used";
+    else if (!used && !cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_NOTHING_))
+        why = "used is NULL: give the packet of cg_ef_compress, or what of it was used";
     else if (s == CG_E_MISMATCH) why = "used does not cover the n values of this state, or has another support";
     else if (s == CG_E_CORRUPT) why = "used has a packet that is not intact";
     cg_ef_fail_(ef, s, why, 0, at);
@@ -1844,6 +1966,8 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     /* a dense step of VARIANCE has no use for aux */
     if (step_desc.side && step_desc.side->aux && !(cg_op_traits_(&step_desc.op) & CG_NEEDS_AUX_)) step_desc.side = NULL;
     if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_)) step_desc.flags |= CG_CONFIRM;
+    /* a rank that has not moved has the model that it began with, which is part of the first mean */
+    if (cg_ef_begins_(ef)) step_desc.flags &= ~(uint32_t)CG_ABSTAIN;
     if (cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_)) {
         step_desc.flags |= CG_MAY_ABSTAIN;
         if (!step_desc.route) step_desc.route = CG_ROUTE_ALLGATHER;
@@ -1875,7 +1999,7 @@ static uint64_t cg_ef_buffer_bytes_set_(
 /* The same ahead of a step. */
 static uint64_t cg_ef_buffer_bytes_of_(
     const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_buffer_bytes_ *b) {
-    const cg_op op = cg_ef_op_(&ef->desc, &desc->tag);
+    const cg_op op = cg_ef_op_(ef, &desc->tag);
     const cg_exchange_desc step_desc = cg_ef_step_desc_(ef, desc, &op);
     return cg_ef_buffer_bytes_set_(
         ef, cg_exchange_memory(&step_desc, transport, ef->desc.n), cg_bound(&op, ef->desc.n), b);
@@ -1924,6 +2048,19 @@ CG_NOINLINE_ size_t cg_ef_exchange_resolve_apart_(
     cg_exchange_state x;
     return cg_ef_exchange_resolve_(ef, transport, ctx, &x);
 }
+/* What of an exchange's description does not go with the kind, as a sentence, or NULL. */
+static const char *cg_ef_desc_why_(const cg_ef *ef, const cg_exchange_desc *desc) {
+    cg_resolved_ back;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_COPIES_RECEIVED_) &&
+        cg_fold_row_of_(desc->fold)->traits != (CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_))
+        return "this kind keeps the mean over ranks: take CG_FOLD_MEAN";
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_TAKES_MODELS_) && desc->model)
+        return "this kind takes a model and makes it common: there is no other model to be stepped";
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_UNBIASED_ONLY_) && desc->back && !ef->desc.biased &&
+        cg_resolve_(desc->back, NULL, ef->desc.n, &back) == CG_OK && !back.is_unbiased)
+        return "this kind keeps no residual: the operator of the second leg, back, must be unbiased, too";
+    return NULL;
+}
 /* Finds everything that can be refused on this rank, and prepares *ctx, whose desc is valid even on an error. Of the
    state only stats and report change. x: where the exchange is resolved, or NULL. */
 static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
@@ -1937,12 +2074,13 @@ static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc
     ctx->desc = cg_ef_step_desc_(ef, desc, &ctx->step.op);
     ctx->step.side.report = NULL;
     ctx->desc.side = &ctx->step.side;
-    ctx->desc.flags |= CG_FEEDS_BACK;
+    if (!ef->desc.biased) ctx->desc.flags |= CG_FEEDS_BACK; /* or the report says what a biased operator does */
     if (s != CG_OK) return cg_ef_step_why_(ef, s, desc->side, grad, &ctx->step.op);
     carry = x ? cg_ef_exchange_resolve_(ef, transport, ctx, x) : cg_ef_exchange_resolve_apart_(ef, transport, ctx);
     if (ef->carry && carry > ef->desc.carry)
         return cg_ef_fail_(ef, CG_E_MEMORY, "cg_ef_desc.carry is too small: cg_exchange_carry gives its floats",
             cg_mul_sat_(4, carry), CG_NO_INDEX);
+    if (cg_ef_desc_why_(ef, desc)) return cg_ef_fail_(ef, CG_E_UNSUPPORTED, cg_ef_desc_why_(ef, desc), 0, CG_NO_INDEX);
     if (!cg_rate_ok_(desc)) return cg_ef_fail_(ef, CG_E_ARG, "rate must be finite", 0, CG_NO_INDEX);
     if (ctx->step.resolved.plan.traits & CG_IS_PER_RANK_ && (uint32_t)transport->rank >= ctx->step.op.sample.size)
         return cg_ef_fail_(ef, CG_E_ARG, "there are more ranks than workers of permk", 0, CG_NO_INDEX);
@@ -1977,7 +2115,7 @@ static cg_status cg_ef_exchange_begin_(cg_ef *ef, const cg_exchange_desc *desc, 
         if (ef->stats.silent) ctx->desc.flags |= CG_ABSTAIN;
     }
     cg_ef_record_energy_(ef, cg_ef_pass_(cg_ef_compensate_, &ctx->step, ctx->p, n));
-    if (!cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
+    if (!cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_ | CG_EF_KEEPS_NOTHING_))
         cg_ef_pass_(cg_ef_residual_accumulate_, &ctx->step, cg_ef_pass_vector_(ef), n);
     return s;
 }
@@ -2065,7 +2203,7 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
 /* layer->desc becomes that of this step, for as long as its memory is computed. Meanwhile layer->report, which every
    exchange writes anew, holds what the caller has set and must find again: route, flags, side and common. */
 static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
-    const cg_op op = cg_ef_op_(&ef->desc, &layer->desc.tag);
+    const cg_op op = cg_ef_op_(ef, &layer->desc.tag);
     layer->report.route = layer->desc.route;
     layer->report.rounds = layer->desc.flags;
     layer->report.used = layer->desc.side;
@@ -2212,8 +2350,74 @@ CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, siz
    Needs    mark, exchange; cg_exchange_or_fail_ of exchange
    Touches  vector[2], the mark, the report, and the carry where it is part of what was agreed on
    Of what a rank keeps only H and M must be equal everywhere. H is the mean of all h, which every rank has its own of
-   and keeps; M is made of nothing else, so that the mean of what ranks have in its place is taken. */
+   and keeps; M is made of nothing else, so that the mean of what ranks have in its place is taken. U and bases are
+   copied from the rank that has received most. */
 
+static void cg_ef_agreed_(cg_ef *ef) {
+    cg_ef_step_ st;
+    double norm;
+    memset(&st, 0, sizeof st);
+    st.kernels = cg_kernels_now_();
+    norm = cg_sqrt_(cg_ef_pass_(cg_ef_pass_energy_, &st, ef->vector[2], ef->desc.n));
+    if (norm > ef->reach) ef->reach = norm; /* another rank may have had larger values */
+    /* H has what carries held back */
+    if (ef->carry && cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_)) memset(ef->carry, 0, 4 * ef->desc.carry);
+    cg_ef_mark_restart_(ef);
+}
+/* Of kinds whose ranks copy what was received, the rank that has seen most steps gives it to all. Parts of mem. */
+typedef struct cg_ef_copy_bytes_ {
+    uint64_t vector_bytes, table_bytes, exchange_bytes;
+} cg_ef_copy_bytes_;
+static cg_exchange_desc cg_ef_copy_desc_(const cg_exchange_desc *desc, uint64_t round) {
+    cg_exchange_desc d = CG_ZERO;
+    d.tag = desc->tag;
+    d.fold = CG_FOLD_SUM;
+    d.common = desc->common ^ (CG_EF_MAGIC_ + round);
+    d.flags = CG_CONFIRM;
+    return d;
+}
+/* Returns their sum with room to align it; 0: refused. */
+static uint64_t cg_ef_copy_bytes_of_(
+    const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *t, cg_ef_copy_bytes_ *b) {
+    const cg_exchange_desc first = cg_ef_copy_desc_(desc, 1), second = cg_ef_copy_desc_(desc, 2);
+    const size_t ranks = t->size > 0 ? (size_t)t->size : 0, one = cg_exchange_memory(&first, t, ranks),
+                 other = cg_exchange_memory(&second, t, ef->desc.n);
+    b->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), 63) & ~(uint64_t)63;
+    b->table_bytes = cg_add_sat_(cg_mul_sat_(4, ranks), 63) & ~(uint64_t)63;
+    b->exchange_bytes = one > other ? one : other;
+    if (!one || !other) return 0;
+    return cg_add_sat_(cg_add_sat_(cg_add_sat_(b->vector_bytes, b->table_bytes), b->exchange_bytes), 64);
+}
+/* A rank without a mark has received nothing. Sums of zeros and the one vector are that vector, on all ranks. */
+static cg_status cg_ef_copy_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *t, void *mem, size_t bytes,
+    cg_status own, cg_report *report) {
+    const size_t n = ef->desc.n, align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    cg_exchange_desc d = cg_ef_copy_desc_(desc, 1);
+    cg_ef_copy_bytes_ b;
+    const uint64_t need = cg_ef_copy_bytes_of_(ef, desc, t, &b);
+    uint8_t *at = (uint8_t *)mem + align_pad;
+    float *v = (float *)(void *)at, *seen = (float *)(void *)(at + (size_t)b.vector_bytes);
+    size_t ranks = (size_t)t->size, leader = 0;
+    cg_status s;
+    if (!need || !mem || bytes < need)
+        return cg_exchange_or_fail_(&d, t, NULL, ranks, NULL, 0, own != CG_OK ? own : CG_E_MEMORY, report);
+    at += (size_t)(b.vector_bytes + b.table_bytes);
+    memset(seen, 0, 4 * ranks);
+    if (ef->mark) seen[t->rank] = ef->steps < 8388608 ? (float)(ef->steps + 1) : 8388608.0f;
+    s = cg_exchange_or_fail_(&d, t, seen, ranks, at, (size_t)b.exchange_bytes, own, report);
+    if (s != CG_OK) return s;
+    for (size_t r = 1; r < ranks; r++)
+        if (seen[r] > seen[leader]) leader = r;
+    if (seen[leader] == 0.0f) return CG_OK;
+    if (leader == (size_t)t->rank) memcpy(v, ef->vector[2], 4 * n);
+    else memset(v, 0, 4 * n);
+    d = cg_ef_copy_desc_(desc, 2);
+    s = cg_exchange_or_fail_(&d, t, v, n, at, (size_t)b.exchange_bytes, CG_OK, report);
+    if (s != CG_OK) return s;
+    memcpy(ef->vector[2], v, 4 * n);
+    cg_ef_agreed_(ef);
+    return CG_OK;
+}
 static int cg_ef_has_to_agree_(const cg_ef *ef) { return ef->vector[2] != NULL; }
 /* The exchange of the vector whose mean is received: uncompressed, with the caller's tag and weights. Not even a dense
    step has the same common, so that no rank takes one for the other. */
@@ -2222,7 +2426,7 @@ static cg_exchange_desc cg_ef_agree_desc_(const cg_ef *ef, const cg_exchange_des
     d.tag = desc->tag;
     d.weight = desc->weight;
     /* an H that is a sum of h stays one; a mean of M is taken in any case */
-    if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) &&
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_) &&
         (cg_fold_row_of_(desc->fold)->traits & (CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_)) == CG_FOLD_IS_LINEAR_)
         d.fold = CG_FOLD_SUM;
     d.common = desc->common ^ CG_EF_MAGIC_;
@@ -2233,19 +2437,12 @@ static cg_exchange_desc cg_ef_agree_desc_(const cg_ef *ef, const cg_exchange_des
 CG_API_ size_t cg_ef_agree_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
     cg_exchange_desc d;
     if (!ef || !desc || !transport || !cg_ef_has_to_agree_(ef)) return 0;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_COPIES_RECEIVED_)) {
+        cg_ef_copy_bytes_ b;
+        return cg_size_or_zero_(cg_ef_copy_bytes_of_(ef, desc, transport, &b));
+    }
     d = cg_ef_agree_desc_(ef, desc);
     return cg_exchange_memory(&d, transport, ef->desc.n);
-}
-static void cg_ef_agreed_(cg_ef *ef) {
-    cg_ef_step_ st;
-    double norm;
-    memset(&st, 0, sizeof st);
-    st.kernels = cg_kernels_now_();
-    norm = cg_sqrt_(cg_ef_pass_(cg_ef_pass_energy_, &st, ef->vector[2], ef->desc.n));
-    if (norm > ef->reach) ef->reach = norm; /* another rank may have had larger values */
-    /* H has what carries held back */
-    if (ef->carry && cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_)) memset(ef->carry, 0, 4 * ef->desc.carry);
-    cg_ef_mark_restart_(ef);
 }
 CG_API_ cg_status cg_ef_agree(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, void *mem,
     size_t bytes, cg_report *report) {
@@ -2262,9 +2459,11 @@ CG_API_ cg_status cg_ef_agree(cg_ef *ef, const cg_exchange_desc *desc, const cg_
     if (ef->desc.n && !cg_ef_has_to_agree_(ef)) return cg_ef_done_(ef);
     env = cg_fenv_enter_();
     d = cg_ef_agree_desc_(ef, desc);
-    s = cg_exchange_or_fail_(&d, transport, ef->vector[cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) ? 0 : 2],
-        ef->desc.n, mem, bytes, unready ? CG_E_STATE : CG_OK, report);
-    if (s == CG_OK) cg_ef_agreed_(ef);
+    s = ef->desc.n && cg_ef_has_trait_(&ef->desc, CG_EF_COPIES_RECEIVED_)
+        ? cg_ef_copy_(ef, desc, transport, mem, bytes, unready ? CG_E_STATE : CG_OK, report)
+        : cg_exchange_or_fail_(&d, transport, ef->vector[cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_) ? 0 : 2],
+              ef->desc.n, mem, bytes, unready ? CG_E_STATE : CG_OK, report);
+    if (s == CG_OK && !cg_ef_has_trait_(&ef->desc, CG_EF_COPIES_RECEIVED_)) cg_ef_agreed_(ef);
     if (unready && s == CG_E_STATE) report->why = unready;
     if (s == CG_E_MEMORY) report->why = "mem is too small: cg_ef_agree_memory gives its bytes";
     cg_ef_keep_report_(ef, report);
@@ -2346,7 +2545,7 @@ static cg_status cg_ef_withdraw_(cg_ef *ef, const cg_extra *side, const float *g
     st.may_overflow = 1;
     cg_ef_set_coefficients_(&st, ef->scale);
     /* a residual that the end of the step has forgotten has nothing of the gradient, nor has h ever */
-    if (!(d->reset && ef->steps % d->reset == 0) && !cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) {
+    if (!(d->reset && ef->steps % d->reset == 0) && !cg_ef_has_trait_(d, CG_EF_HAS_SHIFT_ | CG_EF_KEEPS_NOTHING_)) {
         if (cg_ef_has_trait_(d, CG_EF_ADDS_VELOCITY_)) cg_ef_pass_(cg_ef_subtract_velocity_, &st, ef->vector[0], d->n);
         cg_ef_solve_(ef, &st, 0, st.e_from_g, st.e_from_e);
     }
@@ -2406,6 +2605,49 @@ static void cg_ef_coefficients_signum_(cg_ef_step_ *st, float decay) {
     cg_ef_coefficients_onebit_adam_(st, decay);
     st->e_from_e = st->ef->desc.momentum;
 }
+static void cg_ef_coefficients_none_(cg_ef_step_ *st, float decay) {
+    (void)decay;
+    st->p_from_e = 0.0f;
+}
+/* What was received takes the place of e. */
+static void cg_ef_coefficients_filtered_(cg_ef_step_ *st, float decay) {
+    (void)decay;
+    st->p_from_e = st->ef->desc.momentum;
+}
+static void cg_ef_coefficients_models_(cg_ef_step_ *st, float decay) {
+    (void)decay;
+    st->p_from_e = cg_ef_begins_(st->ef) ? 0.0f : -1.0f;
+}
+
+/* The result is H + mean, and H becomes H + received_by mean. */
+static void cg_ef_receive_difference_(const cg_ef *ef, size_t many, float *received, float *mean) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    float buf[CG_CHUNK_];
+    if (ef->received_by == 1.0f) {
+        kernels->axpby(received, many, 1.0f, 1.0f, mean, 0);
+        memcpy(received, mean, 4 * many);
+        return;
+    }
+    memcpy(buf, mean, 4 * many);
+    kernels->axpby(received, many, 1.0f, 1.0f, mean, 0);
+    kernels->axpby(buf, many, ef->received_by, 1.0f, received, 0);
+}
+static void cg_ef_receive_mean_(const cg_ef *ef, size_t many, float *received, float *mean) {
+    (void)ef;
+    memcpy(received, mean, 4 * many);
+}
+/* The mean is U', and the result U' - momentum U: what makes U' of U in the optimizer. */
+static void cg_ef_receive_filtered_(const cg_ef *ef, size_t many, float *received, float *mean) {
+    float buf[CG_CHUNK_];
+    memcpy(buf, mean, 4 * many);
+    cg_kernels_now_()->axpby(received, many, -ef->desc.momentum, 1.0f, mean, 0);
+    memcpy(received, buf, 4 * many);
+}
+/* base = base + lambda mean, which is the result. */
+static void cg_ef_receive_models_(const cg_ef *ef, size_t many, float *received, float *mean) {
+    if (!cg_ef_begins_(ef)) cg_kernels_now_()->axpby(received, many, 1.0f, ef->received_by, mean, 0);
+    memcpy(received, mean, 4 * many);
+}
 
 static double cg_ef_compensate_classic_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     (void)first;
@@ -2464,39 +2706,52 @@ static void cg_ef_withdraw_variance_(cg_ef *ef, cg_ef_step_ *st) {
         if (ef->vector[1][i] < 0.0f) ef->vector[1][i] = 0.0f;
 }
 
-/* kind, name, parameters, traits, decay, velocity_power, sent, coefficients, compensate, withdraw_velocity */
+/* kind, name, parameters, traits, decay, velocity_power, sent, coefficients, compensate, withdraw_velocity,
+   receive */
 static const cg_ef_row_ cg_ef_rows_[] = {
     { CG_EF_CLASSIC, "classic", "decay:8bit:reset", CG_EF_IN_PLACE_ | CG_EF_ALLOWS_8BIT_, 1.0f, 0, cg_ef_sent_all_,
-        cg_ef_coefficients_classic_, cg_ef_compensate_classic_, NULL },
-    { CG_EF_LOCO, "loco", "decay:8bit:reset", CG_EF_ALLOWS_8BIT_, 0.8f, 0, cg_ef_sent_rest_, NULL, NULL, NULL },
-    { CG_EF_SCALECOM, "scalecom", "decay:8bit:reset", CG_EF_ALLOWS_8BIT_, 0.1f, 0, cg_ef_sent_decay_, NULL, NULL,
+        cg_ef_coefficients_classic_, cg_ef_compensate_classic_, NULL, NULL },
+    { CG_EF_LOCO, "loco", "decay:8bit:reset", CG_EF_ALLOWS_8BIT_, 0.8f, 0, cg_ef_sent_rest_, NULL, NULL, NULL, NULL },
+    { CG_EF_SCALECOM, "scalecom", "decay:8bit:reset", CG_EF_ALLOWS_8BIT_, 0.1f, 0, cg_ef_sent_decay_, NULL, NULL, NULL,
         NULL },
     { CG_EF_ECQ, "ecq", "alpha:decay:8bit:reset", CG_EF_ALLOWS_8BIT_, 0.9f, 0, cg_ef_sent_all_, cg_ef_coefficients_ecq_,
-        NULL, NULL },
+        NULL, NULL, NULL },
     { CG_EF_MOMENTUM, "momentum", "momentum!:nesterov:reset",
         CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_TAKES_NESTEROV_ | CG_EF_ADDS_VELOCITY_ |
             CG_EF_MASKS_VELOCITY_,
-        1.0f, 1, cg_ef_sent_all_, cg_ef_coefficients_momentum_, cg_ef_compensate_momentum_, cg_ef_withdraw_momentum_ },
+        1.0f, 1, cg_ef_sent_all_, cg_ef_coefficients_momentum_, cg_ef_compensate_momentum_, cg_ef_withdraw_momentum_,
+        NULL },
     { CG_EF_SIGNUM, "signum", "momentum!",
         CG_EF_IN_PLACE_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_, 1.0f, 0,
-        cg_ef_sent_none_, cg_ef_coefficients_signum_, cg_ef_compensate_signum_, NULL },
+        cg_ef_sent_none_, cg_ef_coefficients_signum_, cg_ef_compensate_signum_, NULL, NULL },
     { CG_EF_VARIANCE, "variance", "decay:reset",
         CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_MASKS_VELOCITY_ | CG_EF_TAKES_VARIANCE_, 0.999f, 2,
-        cg_ef_sent_all_, NULL, cg_ef_compensate_variance_, cg_ef_withdraw_variance_ },
+        cg_ef_sent_all_, NULL, cg_ef_compensate_variance_, cg_ef_withdraw_variance_, NULL },
     { CG_EF_EF21, "ef21", "momentum",
-        CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ |
+        CG_EF_HAS_SHIFT_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ |
             CG_EF_AVERAGES_GRADIENTS_,
-        1.0f, 0, cg_ef_sent_all_, NULL, NULL, cg_ef_withdraw_running_mean_ },
+        1.0f, 0, cg_ef_sent_all_, NULL, NULL, cg_ef_withdraw_running_mean_, cg_ef_receive_difference_ },
     { CG_EF_DIANA, "diana", "alpha",
-        CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_OP_AS_IS_ |
+        CG_EF_HAS_SHIFT_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_OP_AS_IS_ |
             CG_EF_SHIFTS_BY_ALPHA_,
-        1.0f, 0, cg_ef_sent_all_, NULL, NULL, NULL },
+        1.0f, 0, cg_ef_sent_all_, NULL, NULL, NULL, cg_ef_receive_difference_ },
     { CG_EF_LAQ, "laq", "step!:weight:patience",
-        CG_EF_DIFFERENCE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_MAY_BE_SILENT_, 1.0f, 0,
-        cg_ef_sent_all_, NULL, NULL, NULL },
+        CG_EF_HAS_SHIFT_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_MAY_BE_SILENT_, 1.0f, 0,
+        cg_ef_sent_all_, NULL, NULL, NULL, cg_ef_receive_difference_ },
     { CG_EF_ONEBIT_ADAM, "onebit_adam", "momentum!:reset",
         CG_EF_IN_PLACE_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_ADDS_RECEIVED_, 1.0f, 0,
-        cg_ef_sent_all_, cg_ef_coefficients_onebit_adam_, cg_ef_compensate_onebit_adam_, NULL },
+        cg_ef_sent_all_, cg_ef_coefficients_onebit_adam_, cg_ef_compensate_onebit_adam_, NULL, cg_ef_receive_mean_ },
+    { CG_EF_NONE, "none", "biased",
+        CG_EF_KEEPS_NOTHING_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_ | CG_EF_UNBIASED_ONLY_, 1.0f, 0,
+        cg_ef_sent_none_, cg_ef_coefficients_none_, NULL, NULL, NULL },
+    { CG_EF_FILTERED, "filtered", "momentum!",
+        CG_EF_KEEPS_NOTHING_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_ | CG_EF_UNBIASED_ONLY_ |
+            CG_EF_KEEPS_RECEIVED_ | CG_EF_COPIES_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_NEEDS_MOMENTUM_,
+        1.0f, 0, cg_ef_sent_none_, cg_ef_coefficients_filtered_, NULL, NULL, cg_ef_receive_filtered_ },
+    { CG_EF_DIFFERENCE, "difference", "lambda",
+        CG_EF_KEEPS_NOTHING_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_ | CG_EF_UNBIASED_ONLY_ |
+            CG_EF_KEEPS_RECEIVED_ | CG_EF_COPIES_RECEIVED_ | CG_EF_TAKES_MODELS_,
+        1.0f, 0, cg_ef_sent_none_, cg_ef_coefficients_models_, NULL, NULL, cg_ef_receive_models_ },
 };
 static const cg_ef_row_ *cg_ef_row_at_(uint32_t kind) {
     return kind < sizeof cg_ef_rows_ / sizeof cg_ef_rows_[0] ? &cg_ef_rows_[kind] : NULL;
@@ -2773,7 +3028,7 @@ static void cg_ef_load_one_(cg_ef *ef, const uint8_t *blob) {
 static double cg_ef_blob_value_(const cg_ef *ef, const uint8_t *p, int which, size_t i) {
     const size_t n = ef->desc.n, padded_bytes = ef->bytes ? cg_size_or_zero_(cg_residual8_saved_bytes_(n)) : 0;
     double scale =
-        which == 2 || cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) ? 1.0 : (double)cg_as_float_(cg_get32_(p + 192));
+        which == 2 || cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_) ? 1.0 : (double)cg_as_float_(cg_get32_(p + 192));
     if (which == 1) scale = cg_ef_velocity_scale_(&ef->desc, scale);
     p += CG_EF_HEADER_BYTES_;
     if (which == 0 && ef->bytes) {
@@ -2798,7 +3053,7 @@ static double cg_ef_blob_carry_(const cg_ef *ef, const uint8_t *p, size_t i) {
 /* The mean over blobs of value i of a vector. A carry is what one rank withheld of a mean: `count` times it is added to
    the sum, so that every rank has it in its residual. */
 static float cg_ef_blobs_mean_(const cg_ef *ef, const void *const *bufs, size_t count, int which, size_t i) {
-    const int differs = cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_);
+    const int differs = cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_);
     double sum = 0.0;
     for (size_t blob = 0; blob < count; blob++) {
         /* the mean of all shifts h is H, but for carries */
@@ -2830,7 +3085,8 @@ static void cg_ef_load_mean_(cg_ef *ef, const void *const *bufs, size_t count) {
     if (ef->carry) memset(ef->carry, 0, 4 * ef->desc.carry);
     ef->scale = 1.0f;
     ef->reach = 2.0 * reach;
-    cg_ef_mark_restart_(ef);
+    if (!cg_ef_has_trait_(&ef->desc, CG_EF_COPIES_RECEIVED_))
+        cg_ef_mark_restart_(ef); /* or all have that of the first */
 }
 static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *lens, size_t count, int exact) {
     cg_fenv_ env;
@@ -2840,6 +3096,11 @@ static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *l
     env = cg_fenv_enter_();
     for (size_t blob = 0; blob < count && s == CG_OK; blob++)
         s = cg_ef_blob_check_(ef, (const uint8_t *)bufs[blob], lens[blob], exact);
+    /* what was received must have been the same */
+    for (size_t blob = 1; blob < count && s == CG_OK && cg_ef_has_trait_(&ef->desc, CG_EF_COPIES_RECEIVED_); blob++)
+        if (cg_get64_((const uint8_t *)bufs[blob] + CG_EF_MARK_OFFSET_) !=
+            cg_get64_((const uint8_t *)bufs[0] + CG_EF_MARK_OFFSET_))
+            s = CG_E_MISMATCH;
     if (s == CG_OK && exact) cg_ef_load_one_(ef, (const uint8_t *)bufs[0]);
     else if (s == CG_OK) cg_ef_load_mean_(ef, bufs, count);
     cg_fenv_leave_(env);
@@ -2848,6 +3109,92 @@ static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *l
 CG_API_ cg_status cg_ef_load(cg_ef *ef, const void *buf, size_t len) { return cg_ef_load_(ef, &buf, &len, 1, 1); }
 CG_API_ cg_status cg_ef_load_mean(cg_ef *ef, const void *const *bufs, const size_t *lens, size_t count) {
     return cg_ef_load_(ef, bufs, lens, count, 0);
+}
+
+/* src/ef/diff.h */
+/* diff: differences of models for callers with a wire of their own, and received vectors that are set
+
+   Offers   the public cg_diff functions and cg_ef_set_received
+   Needs    plan, mark, compress, commit, rollback, save
+   Touches  vector[2] and the mark
+   A cg_diff is a cg_ef of the kind DIFFERENCE whose base is known from the start. */
+
+CG_API_ cg_status cg_ef_set_received(cg_ef *ef, const float *v, size_t n) {
+    cg_fenv_ env;
+    cg_status s = CG_OK;
+    if (!ef) return CG_E_ARG;
+    if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, CG_E_STATE, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
+    if (!cg_ef_has_trait_(&ef->desc, CG_EF_COPIES_RECEIVED_))
+        return cg_ef_fail_(ef, CG_E_UNSUPPORTED, "only DIFFERENCE and FILTERED have a received vector that may be set",
+            0, CG_NO_INDEX);
+    if (!v) return cg_ef_fail_(ef, CG_E_ARG, "v is NULL", 0, CG_NO_INDEX);
+    if (n != ef->desc.n)
+        return cg_ef_fail_(ef, CG_E_MISMATCH, "n is not desc.n, the length of this state", 0, CG_NO_INDEX);
+    env = cg_fenv_enter_();
+    if (cg_first_nonfinite_(v, n) != CG_NO_INDEX)
+        s = cg_ef_fail_(ef, CG_E_NONFINITE, "NaN or Inf in v", 0, cg_first_nonfinite_(v, n));
+    else {
+        memcpy(ef->vector[2], v, 4 * n);
+        cg_ef_agreed_(ef);
+        ef->may_withdraw = 0;
+        s = cg_ef_done_(ef);
+    }
+    cg_fenv_leave_(env);
+    return s;
+}
+static cg_ef_desc cg_diff_desc_(const cg_op *op, size_t n, float lambda, int workers) {
+    cg_ef_desc d = CG_ZERO;
+    if (op) d.op = *op;
+    d.n = n;
+    d.kind = CG_EF_DIFFERENCE;
+    d.lambda = lambda;
+    d.workers = workers;
+    return d;
+}
+CG_API_ size_t cg_diff_memory(const cg_op *op, size_t n) {
+    const cg_ef_desc d = cg_diff_desc_(op, n, 0.0f, 0);
+    return op ? cg_ef_memory(&d) : 0;
+}
+CG_API_ cg_status cg_diff_init(
+    cg_diff *diff, const cg_op *op, size_t n, float lambda, int workers, const float *base, void *mem, size_t bytes) {
+    const cg_ef_desc d = cg_diff_desc_(op, n, lambda, workers);
+    cg_status s;
+    if (!diff || !op) return CG_E_ARG;
+    s = cg_ef_init(&diff->ef, &d, mem, bytes);
+    if (s == CG_OK) s = cg_ef_set_received(&diff->ef, base, n);
+    if (s != CG_OK) diff->ef.desc.n = 0; /* without a base there is no difference */
+    return s;
+}
+CG_API_ cg_status cg_diff_compress(
+    cg_diff *diff, const cg_tag *tag, const float *model, void *packet, size_t cap, size_t *len) {
+    if (!diff && len) *len = 0;
+    return diff ? cg_ef_compress(&diff->ef, tag, model, packet, cap, len) : CG_E_ARG;
+}
+CG_API_ cg_status cg_diff_apply(cg_diff *diff, float *mean, size_t n) {
+    cg_fenv_ env;
+    cg_status s;
+    if (!diff || !mean) return CG_E_ARG;
+    if (!diff->ef.desc.n) return CG_E_STATE;
+    if (n != diff->ef.desc.n) return CG_E_MISMATCH;
+    env = cg_fenv_enter_();
+    diff->ef.received_by = cg_ef_shift_rate_(&diff->ef.desc, NULL); /* of a rank that has compressed nothing, too */
+    s = cg_ef_commit_now_(&diff->ef, NULL, NULL, 0, NULL, mean, 0);
+    if (s == CG_OK) cg_ef_done_(&diff->ef);
+    else cg_ef_commit_why_(&diff->ef, s, NULL, mean);
+    cg_fenv_leave_(env);
+    return s;
+}
+CG_API_ void cg_diff_cancel(cg_diff *diff) {
+    if (diff && diff->ef.pending) cg_ef_rollback_now_(&diff->ef);
+}
+CG_API_ const float *cg_diff_base(const cg_diff *diff) { return diff ? diff->ef.vector[2] : NULL; }
+CG_API_ uint64_t cg_diff_mark(const cg_diff *diff) { return diff ? diff->ef.mark : 0; }
+CG_API_ size_t cg_diff_save_bytes(const cg_diff *diff) { return diff ? cg_ef_save_bytes(&diff->ef) : 0; }
+CG_API_ cg_status cg_diff_save(const cg_diff *diff, void *buf, size_t cap, size_t *len) {
+    return diff ? cg_ef_save(&diff->ef, buf, cap, len) : CG_E_ARG;
+}
+CG_API_ cg_status cg_diff_load(cg_diff *diff, const void *buf, size_t len) {
+    return diff ? cg_ef_load(&diff->ef, buf, len) : CG_E_ARG;
 }
 
 /* src/core/base/fp_end.h */

@@ -302,7 +302,7 @@ TEST rows_stand_at_their_ids(void) {
     ASSERT(cg_is_known_(CG_ROUTE_LINEAR, CG_FOLD_CONTRIBUTORS));
     ASSERT(!cg_is_known_(CG_ROUTE_LINEAR + 1, 0) && !cg_is_known_(0, CG_FOLD_CLIPPED + 1));
     for (uint32_t id = 0; id <= CG_EF_ONEBIT_ADAM; id++) ASSERT_EQ_FMT(id, cg_ef_row_at_(id)->id, "%u");
-    ASSERT_EQ(NULL, cg_ef_row_at_(CG_EF_ONEBIT_ADAM + 1));
+    ASSERT_EQ(NULL, cg_ef_row_at_(CG_EF_DIFFERENCE + 1));
     PASS();
 }
 
@@ -533,7 +533,7 @@ TEST traits_of_kinds_are_what_was_asked(void) {
             SAME("a velocity that can be withdrawn", 1,
                 !cg_ef_has_velocity_(&ef.desc) || cg_ef_row_at_(kind)->withdraw_velocity != NULL);
             SAME("received", difference || kind == CG_EF_ONEBIT_ADAM, (t & CG_EF_KEEPS_RECEIVED_) != 0);
-            SAME("difference", difference, (t & CG_EF_DIFFERENCE_) != 0);
+            SAME("difference", difference, (t & CG_EF_HAS_SHIFT_) != 0);
             SAME("8 bits", kind <= CG_EF_ECQ, (t & CG_EF_ALLOWS_8BIT_) != 0);
             SAME("momentum",
                 kind == CG_EF_MOMENTUM || kind == CG_EF_SIGNUM || kind == CG_EF_ONEBIT_ADAM || kind == CG_EF_EF21,

@@ -14,6 +14,7 @@ typedef struct cg_resolved_ {
     uint64_t scale_count;   /* without a selection: scales of a packet */
     uint32_t max_level;     /* largest level of a grid around zero, on which packets can be added; 0: there is none */
     int is_unbiased;        /* D(C(x)) is x in expectation */
+    int is_nearly_unbiased; /* a selection by chance, and one magnitude for what it has left about equal */
     cg_status extra_status; /* of cg_extra_check_ for op and extra */
     const char *warning;    /* what a report says without error feedback; NULL: nothing is lost for good */
     size_t rows, cols;      /* of the matrix; 0 for other operators, and so is r */
@@ -36,6 +37,16 @@ static int cg_is_unbiased_(const cg_op *op) {
         if (cg_stage_is_biased_(slot, cg_op_stage_const_(op, slot))) return 0;
     return !cg_has_(op, CG_WANTS_ROTATION_) || op->transform.arg >= 2;
 }
+/* A selection by chance leaves magnitudes that are equal, but for the largest: their mean in place of all is nearly
+   unbiased, as far as few values are certain to be kept. */
+static int cg_is_nearly_unbiased_(const cg_op *op) {
+    const cg_stage_row_ *selection = cg_stage_row_of_(CG_SLOT_SELECT_, &op->select);
+    const cg_quantizer_ *quantizer = cg_quantizer_of_(&op->quantize);
+    cg_op rest = *op;
+    rest.quantize = cg_dense().quantize;
+    return (selection->traits & (CG_HAS_RATIO_ | CG_IS_BIASED_)) == CG_HAS_RATIO_ && quantizer &&
+        quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_ && cg_is_unbiased_(&rest);
+}
 /* Checks op as one that a caller wants to use, and fills *r in. extra may be NULL. On an error *r is undefined. */
 CG_OFFERED_ cg_status cg_resolve_(const cg_op *op, const cg_extra *extra, size_t n, cg_resolved_ *r) {
     const cg_status s = cg_op_check_new_(op);
@@ -50,6 +61,7 @@ CG_OFFERED_ cg_status cg_resolve_(const cg_op *op, const cg_extra *extra, size_t
     if (cg_layout_make_(op, NULL, r->plan.transformed_n, &lay) == CG_OK) r->scale_count = lay.bucket_count;
     r->max_level = (uint32_t)cg_grid_zero_symbol_(&op->quantize, &bits);
     r->is_unbiased = cg_is_unbiased_(op);
+    r->is_nearly_unbiased = cg_is_nearly_unbiased_(op);
     r->extra_status = cg_extra_check_(op, extra);
     r->warning = cg_biased_why_(op);
     if (!(r->plan.traits & CG_IS_MATRIX_)) return CG_OK;

@@ -21,7 +21,10 @@ typedef enum cg_ef_kind { /* the table of kinds is in the manual above */
     CG_EF_EF21,
     CG_EF_DIANA,
     CG_EF_LAQ,
-    CG_EF_ONEBIT_ADAM
+    CG_EF_ONEBIT_ADAM,
+    CG_EF_NONE /* the same calls without a memory: unbiased operators only */,
+    CG_EF_FILTERED /* momentum before the operator, for an optimizer that keeps its own */,
+    CG_EF_DIFFERENCE /* the vector is a model: its difference from what all ranks had last is sent */
 } cg_ef_kind;
 
 /* The name of a kind in text, as "classic" and "momentum"; NULL: there is none with that number. */
@@ -54,6 +57,7 @@ typedef struct cg_ef_rule {
     cg_op op;
 } cg_ef_rule;
 enum { CG_CLIP_NORM = 0, CG_CLIP_VALUE = 1 };
+#  define CG_LAMBDA_SQRT (-1.0f) /* of cg_ef_desc.lambda */
 
 /* A zero field means its default. The struct is copied by cg_ef_init; the memory that its pointers name must stay
    valid as long as the cg_ef is used. */
@@ -61,8 +65,8 @@ typedef struct cg_ef_desc {
     cg_op op;
     size_t n;         /* values in every gradient; 0 is refused */
     uint32_t kind;    /* cg_ef_kind */
-    int workers;      /* number of ranks, read only by clip; 0 = 1 */
-    float momentum;   /* 0 <= momentum < 1; MOMENTUM, SIGNUM, EF21 and ONEBIT_ADAM only */
+    int workers;      /* number of ranks, read only by clip and CG_LAMBDA_SQRT; 0 = 1 */
+    float momentum;   /* 0 <= momentum < 1; MOMENTUM, SIGNUM, EF21, ONEBIT_ADAM and FILTERED only */
     int nesterov;     /* not 0: Nesterov momentum; MOMENTUM only */
     float clip;       /* the gradient is first clipped at clip / sqrt(workers); 0: no clipping */
     float decay;      /* 0 to 1; 0 = the default of the kind */
@@ -90,7 +94,9 @@ typedef struct cg_ef_desc {
     void *policy_user; /* passed to policy */
     /* floats of cg_exchange_desc.carry that cg_ef_exchange keeps, uses and saves: cg_exchange_carry(); 0: no carry */
     size_t carry;
-    uint64_t reserved[8]; /* must be 0 */
+    float lambda;         /* DIFFERENCE: base += lambda mean D; 0 = 1; CG_LAMBDA_SQRT: the square root of workers */
+    int biased;           /* NONE, not 0: take biased operators, too; what they drop is lost for good */
+    uint64_t reserved[7]; /* must be 0 */
 } cg_ef_desc;
 
 typedef struct cg_ef_stats { /* of the last step */
@@ -129,7 +135,7 @@ typedef struct cg_ef {
 enum {
     CG_EF_ERROR = 0 /* the residual e; u of SIGNUM; h of EF21, DIANA and LAQ */,
     CG_EF_VELOCITY = 1 /* u of MOMENTUM and of EF21 with momentum; s of VARIANCE */,
-    CG_EF_RECEIVED = 2 /* H of EF21, DIANA and LAQ; M of ONEBIT_ADAM */
+    CG_EF_RECEIVED = 2 /* H of EF21, DIANA and LAQ; M of ONEBIT_ADAM; U of FILTERED; the base of DIFFERENCE */
 };
 
 /* ---- state ---- */
@@ -177,9 +183,10 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_compress(
 CG_API_ CG_CHECKED_ cg_status cg_ef_compress_with(
     cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len);
 /* Ends the step: `used`, one packet or several that cover the vector from left to right, is this rank's contribution
-   and is subtracted from the residual. mean is needed by EF21, DIANA, LAQ and ONEBIT_ADAM, and ignored by the other
-   kinds: n floats, the mean over ranks of the contributions; EF21, DIANA and LAQ overwrite it with the result.
-   CG_E_STATE: no step is pending. After any other error nothing has changed, mean included, and the step is still
+   and is subtracted from the residual. mean is needed by EF21, DIANA, LAQ, ONEBIT_ADAM, FILTERED and DIFFERENCE, and
+   ignored by the other kinds: n floats, the mean over ranks of the contributions; all of these but ONEBIT_ADAM
+   overwrite it with the result. Kinds without a residual need no `used`: with NULL, stats.sent is 0. CG_E_STATE: no
+   step is pending. After any other error nothing has changed, mean included, and the step is still
    pending. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_commit(cg_ef *ef, const void *used, size_t used_len, float *mean);
 /* The same with side->support or side->codecs, where decoding `used` needs them. */
@@ -252,11 +259,18 @@ CG_API_ size_t cg_ef_agree_memory(const cg_ef *ef, const cg_exchange_desc *desc,
    one) and so has all that any rank has sent; carries, which H lacked, become 0. M of ONEBIT_ADAM becomes the mean of
    all M. h, e and u stay as they are: no gradient is lost or counted twice. Of desc it takes tag, fold, weight and
    common, which must be as for cg_exchange; the tag may be any that is equal on all ranks. It sends uncompressed f32
-   values, 4 n bytes as a dense step does. Kinds without H and M have nothing to agree on: CG_OK, and no message.
-   CG_E_STATE: a step is pending; the other ranks are told. After an error nothing has changed on this rank, and it may
+   values, 4 n bytes as a dense step does. U of FILTERED and the base of DIFFERENCE become those of the rank that has
+   seen most steps, the first of several; a rank that joins has seen none. Kinds that have received nothing have
+   nothing to agree on: CG_OK, and no message. CG_E_STATE: a step is pending; the other ranks are told. After an error
+   nothing has changed on this rank, and it may
    be called again, also by ranks where it has succeeded. mem, report: as for cg_exchange; report->used is NULL. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_agree(
     cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
+
+/* DIFFERENCE and FILTERED: what was received (the base; U) := v, n finite floats, as if it had come in the last step.
+   For a start at a model that all ranks know, which saves the first dense step, and for ranks that join over a wire of
+   their own. All ranks must set the same bits; the mark begins anew. CG_E_STATE: a step is pending. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_set_received(cg_ef *ef, const float *v, size_t n);
 
 /* ---- changes between two steps: CG_E_STATE while a step is pending ---- */
 
@@ -287,5 +301,33 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_load_mean(cg_ef *ef, const void *const *bufs
 /* out := momentum / (sqrt(variance) + epsilon), and 0 where the variance is 0, because an operator of one bit cannot
    send a zero. out may be momentum. Returns |out|, for the trust ratio of LAMB. */
 CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, float epsilon, float *out, size_t n);
+
+/* ---- differences of models, for those who have a wire of their own ----
+   The state is the base, the model that all ranks had after the last exchange. A step is compress, your wire, apply.
+   Exchanges over a cg_transport need none of this: CG_EF_DIFFERENCE and cg_ef_exchange. */
+
+typedef struct cg_diff {
+    cg_ef ef;
+} cg_diff;
+/* Bytes of mem; 0: op is refused (cg_diff_init says why, in cg_ef_report(&diff->ef)), or they overflow. */
+CG_API_ size_t cg_diff_memory(const cg_op *op, size_t n);
+/* op: unbiased. base: n floats, the same bits on all ranks; it is copied. lambda: base += lambda mean D, 0 = 1,
+   CG_LAMBDA_SQRT the square root of workers. Errors as those of cg_ef_init. */
+CG_API_ CG_CHECKED_ cg_status cg_diff_init(
+    cg_diff *diff, const cg_op *op, size_t n, float lambda, int workers, const float *base, void *mem, size_t bytes);
+/* Writes model - base as a packet; cap: cg_bound(op, n). tag as for cg_compress, another step every time. */
+CG_API_ CG_CHECKED_ cg_status cg_diff_compress(
+    cg_diff *diff, const cg_tag *tag, const float *model, void *packet, size_t cap, size_t *len);
+/* mean: of all ranks' packets decoded, with the same bits on all ranks; it becomes base + lambda mean, the new base and
+   the model of all. A rank that has not moved sends nothing and counts as zeros; it calls this all the same.
+   CG_E_NONFINITE: nothing has changed, and the packet may be made again. */
+CG_API_ CG_CHECKED_ cg_status cg_diff_apply(cg_diff *diff, float *mean, size_t n);
+CG_API_ void cg_diff_cancel(cg_diff *diff); /* instead of apply: the exchange has failed, and the base stays */
+CG_API_ const float *cg_diff_base(const cg_diff *diff);
+CG_API_ uint64_t cg_diff_mark(const cg_diff *diff); /* send it along: where marks differ, bases do */
+CG_API_ size_t cg_diff_save_bytes(const cg_diff *diff);
+CG_API_ CG_CHECKED_ cg_status cg_diff_save(const cg_diff *diff, void *buf, size_t cap, size_t *len);
+/* A rank that joins loads what another has saved. */
+CG_API_ CG_CHECKED_ cg_status cg_diff_load(cg_diff *diff, const void *buf, size_t len);
 
 #endif /* COMPGRAD_EF_H */

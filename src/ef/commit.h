@@ -65,28 +65,14 @@ typedef struct cg_ef_apply_mean_ctx_ {
     float *mean; /* n floats: in, the mean of contributions; out, the result */
     int may_overflow;
 } cg_ef_apply_mean_ctx_;
-/* Pass over received: kinds with p = g - h have the result H + mean and then H = H + received_by mean; ONEBIT_ADAM has
-   M = mean, which is the result. Returns the hash of what is now received. */
+/* Pass over received, which becomes what it is after the step, and mean, which becomes the result. Returns the hash of
+   what is now received. */
 static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, float *received) {
     const cg_ef_apply_mean_ctx_ *r = (const cg_ef_apply_mean_ctx_ *)user;
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    float *mean = cg_at_mut_(r->mean, first), buf[CG_EF_BUCKET_];
-    /* the result is the new H or M */
-    if (r->ef->received_by == 1.0f || !cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) {
-        if (cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) kernels->axpby(received, many, 1.0f, 1.0f, mean, 0);
-        for (size_t i = 0; r->may_overflow && i < many; i++) cg_store_(mean, i, cg_saturate_(cg_load_(mean, i)));
-        memcpy(received, mean, 4 * many);
-        return cg_ef_received_hash_(NULL, first, many, received);
-    }
-    for (size_t i = 0, some; i < many; i += some) {
-        some = cg_min_(CG_EF_BUCKET_, many - i);
-        memcpy(buf, cg_at_(mean, i), 4 * some);
-        kernels->axpby(cg_at_(received, i), some, 1.0f, 1.0f, cg_at_mut_(mean, i), 0);
-        kernels->axpby(buf, some, r->ef->received_by, 1.0f, cg_at_mut_(received, i), 0);
-        for (size_t j = i; r->may_overflow && j < i + some; j++) {
-            cg_store_(mean, j, cg_saturate_(cg_load_(mean, j)));
-            cg_store_(received, j, cg_saturate_(cg_load_(received, j)));
-        }
+    cg_ef_row_of_(&r->ef->desc)->receive(r->ef, many, received, cg_at_mut_(r->mean, first));
+    for (size_t i = 0; r->may_overflow && i < many; i++) {
+        cg_store_(r->mean, first + i, cg_saturate_(cg_load_(r->mean, first + i)));
+        cg_store_(received, i, cg_saturate_(cg_load_(received, i)));
     }
     return cg_ef_received_hash_(NULL, first, many, received);
 }
@@ -100,6 +86,8 @@ static cg_status cg_ef_commit_now_(
     cg_ef_step_ st;
     cg_ef_commit_ctx_ c;
     cg_sink_ sink;
+    /* nothing is subtracted from a residual that is not there, so that the packet may be missing */
+    const int measured = used || opened || !cg_ef_has_trait_(d, CG_EF_KEEPS_NOTHING_);
     double huge_blocks = 0.0; /* of the mean; see cg_ef_pass_count_huge_ */
     cg_status s = CG_OK;
     memset(&st, 0, sizeof st);
@@ -116,7 +104,7 @@ static cg_status cg_ef_commit_now_(
         huge_blocks = cg_vector_pass_(cg_ef_pass_count_huge_, &st, mean, d->n, CG_BLOCK_);
         if (huge_blocks >= 1e100) return CG_E_NONFINITE;
     }
-    if (!verified) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, NULL);
+    if (!verified && measured) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, NULL);
     if (s != CG_OK) return s;
     if (cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_)) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(d));
     if (c.subtract_factor == 0.0f) { /* nothing to subtract, only |D|^2 to measure */
@@ -125,8 +113,8 @@ static cg_status cg_ef_commit_now_(
         sink.user = &st;
     }
     c.packet_start = 0;
-    s = opened ? cg_packet_decode_(opened, side, 1.0f, 1.0f, NULL, &sink, 1)
-               : cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, &sink);
+    if (opened) s = cg_packet_decode_(opened, side, 1.0f, 1.0f, NULL, &sink, 1);
+    else if (measured) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, &sink);
     if (s == CG_OK && cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_)) {
         cg_ef_apply_mean_ctx_ r;
         r.ef = ef;
@@ -157,7 +145,8 @@ static void cg_ef_commit_why_(cg_ef *ef, cg_status s, const void *used, const fl
         at = cg_first_nonfinite_(mean, ef->desc.n);
     } else if (!mean && cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_))
         why = "mean is NULL, and this kind needs the mean over ranks";
-    else if (!used) why = "used is NULL: give the packet of cg_ef_compress, or what of it was used";
+    else if (!used && !cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_NOTHING_))
+        why = "used is NULL: give the packet of cg_ef_compress, or what of it was used";
     else if (s == CG_E_MISMATCH) why = "used does not cover the n values of this state, or has another support";
     else if (s == CG_E_CORRUPT) why = "used has a packet that is not intact";
     cg_ef_fail_(ef, s, why, 0, at);

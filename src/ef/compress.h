@@ -12,7 +12,8 @@ static cg_status cg_ef_pack_(
     const float *x = cg_ef_in_place_(d) ? ef->vector[0] : st->g;
     cg_producer_ *source = fill;
     const int whole = fill->lazy && st->whole_vector;
-    if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, cg_ef_pass_vector_(ef), d->n);
+    if (fill->lazy && !whole)
+        fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, (float *)(uintptr_t)st->g, d->n);
     /* LAQ's grid is symmetric: its one bucket gets the scales +-max|p| */
     if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && st->resolved.plan.traits & CG_SCALES_ARE_ENDS_ &&
         !st->op.select.id && !st->op.sample.id && !st->op.transform.id && st->op.quantize.size >= d->n) {
@@ -75,7 +76,7 @@ static cg_status cg_ef_compress_(
         ef->stats.silent = 1;
         *len = cg_empty_packet_put_(tag, ef->desc.n, (uint8_t *)packet);
     }
-    if (s == CG_OK && fill.lazy && !cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
+    if (s == CG_OK && fill.lazy && !cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_ | CG_EF_KEEPS_NOTHING_))
         cg_ef_pass_(cg_ef_residual_accumulate_, &st, cg_ef_pass_vector_(ef), ef->desc.n);
     ef->pending = s == CG_OK;
     cg_ef_fail_(ef, s, packet_report.why, packet_report.need, packet_report.at);

@@ -21,6 +21,8 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     /* a dense step of VARIANCE has no use for aux */
     if (step_desc.side && step_desc.side->aux && !(cg_op_traits_(&step_desc.op) & CG_NEEDS_AUX_)) step_desc.side = NULL;
     if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_)) step_desc.flags |= CG_CONFIRM;
+    /* a rank that has not moved has the model that it began with, which is part of the first mean */
+    if (cg_ef_begins_(ef)) step_desc.flags &= ~(uint32_t)CG_ABSTAIN;
     if (cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_)) {
         step_desc.flags |= CG_MAY_ABSTAIN;
         if (!step_desc.route) step_desc.route = CG_ROUTE_ALLGATHER;
@@ -52,7 +54,7 @@ static uint64_t cg_ef_buffer_bytes_set_(
 /* The same ahead of a step. */
 static uint64_t cg_ef_buffer_bytes_of_(
     const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_buffer_bytes_ *b) {
-    const cg_op op = cg_ef_op_(&ef->desc, &desc->tag);
+    const cg_op op = cg_ef_op_(ef, &desc->tag);
     const cg_exchange_desc step_desc = cg_ef_step_desc_(ef, desc, &op);
     return cg_ef_buffer_bytes_set_(
         ef, cg_exchange_memory(&step_desc, transport, ef->desc.n), cg_bound(&op, ef->desc.n), b);
@@ -101,6 +103,19 @@ CG_NOINLINE_ size_t cg_ef_exchange_resolve_apart_(
     cg_exchange_state x;
     return cg_ef_exchange_resolve_(ef, transport, ctx, &x);
 }
+/* What of an exchange's description does not go with the kind, as a sentence, or NULL. */
+static const char *cg_ef_desc_why_(const cg_ef *ef, const cg_exchange_desc *desc) {
+    cg_resolved_ back;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_COPIES_RECEIVED_) &&
+        cg_fold_row_of_(desc->fold)->traits != (CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_))
+        return "this kind keeps the mean over ranks: take CG_FOLD_MEAN";
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_TAKES_MODELS_) && desc->model)
+        return "this kind takes a model and makes it common: there is no other model to be stepped";
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_UNBIASED_ONLY_) && desc->back && !ef->desc.biased &&
+        cg_resolve_(desc->back, NULL, ef->desc.n, &back) == CG_OK && !back.is_unbiased)
+        return "this kind keeps no residual: the operator of the second leg, back, must be unbiased, too";
+    return NULL;
+}
 /* Finds everything that can be refused on this rank, and prepares *ctx, whose desc is valid even on an error. Of the
    state only stats and report change. x: where the exchange is resolved, or NULL. */
 static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
@@ -114,12 +129,13 @@ static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc
     ctx->desc = cg_ef_step_desc_(ef, desc, &ctx->step.op);
     ctx->step.side.report = NULL;
     ctx->desc.side = &ctx->step.side;
-    ctx->desc.flags |= CG_FEEDS_BACK;
+    if (!ef->desc.biased) ctx->desc.flags |= CG_FEEDS_BACK; /* or the report says what a biased operator does */
     if (s != CG_OK) return cg_ef_step_why_(ef, s, desc->side, grad, &ctx->step.op);
     carry = x ? cg_ef_exchange_resolve_(ef, transport, ctx, x) : cg_ef_exchange_resolve_apart_(ef, transport, ctx);
     if (ef->carry && carry > ef->desc.carry)
         return cg_ef_fail_(ef, CG_E_MEMORY, "cg_ef_desc.carry is too small: cg_exchange_carry gives its floats",
             cg_mul_sat_(4, carry), CG_NO_INDEX);
+    if (cg_ef_desc_why_(ef, desc)) return cg_ef_fail_(ef, CG_E_UNSUPPORTED, cg_ef_desc_why_(ef, desc), 0, CG_NO_INDEX);
     if (!cg_rate_ok_(desc)) return cg_ef_fail_(ef, CG_E_ARG, "rate must be finite", 0, CG_NO_INDEX);
     if (ctx->step.resolved.plan.traits & CG_IS_PER_RANK_ && (uint32_t)transport->rank >= ctx->step.op.sample.size)
         return cg_ef_fail_(ef, CG_E_ARG, "there are more ranks than workers of permk", 0, CG_NO_INDEX);
@@ -154,7 +170,7 @@ static cg_status cg_ef_exchange_begin_(cg_ef *ef, const cg_exchange_desc *desc, 
         if (ef->stats.silent) ctx->desc.flags |= CG_ABSTAIN;
     }
     cg_ef_record_energy_(ef, cg_ef_pass_(cg_ef_compensate_, &ctx->step, ctx->p, n));
-    if (!cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
+    if (!cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_ | CG_EF_KEEPS_NOTHING_))
         cg_ef_pass_(cg_ef_residual_accumulate_, &ctx->step, cg_ef_pass_vector_(ef), n);
     return s;
 }
@@ -242,7 +258,7 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
 /* layer->desc becomes that of this step, for as long as its memory is computed. Meanwhile layer->report, which every
    exchange writes anew, holds what the caller has set and must find again: route, flags, side and common. */
 static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
-    const cg_op op = cg_ef_op_(&ef->desc, &layer->desc.tag);
+    const cg_op op = cg_ef_op_(ef, &layer->desc.tag);
     layer->report.route = layer->desc.route;
     layer->report.rounds = layer->desc.flags;
     layer->report.used = layer->desc.side;

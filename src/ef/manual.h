@@ -37,7 +37,8 @@
    are then stored multiplied by cg_ef_scale() = 1/(1 + w). DIANA and SIGNUM use every operator as it is.
 
    MEMORY. You own the buffer of cg_ef_memory() bytes; nothing allocates. It holds, for n elements,
-     4 n bytes     CLASSIC, LOCO, SCALECOM, ECQ, SIGNUM
+     nothing       NONE
+     4 n bytes     CLASSIC, LOCO, SCALECOM, ECQ, SIGNUM, FILTERED, DIFFERENCE
      8 n bytes     MOMENTUM, VARIANCE, EF21, DIANA, LAQ, ONEBIT_ADAM; 12 n for EF21 with momentum
      n + n/32      CLASSIC, LOCO, SCALECOM and ECQ with desc.bytes: the residual in 8 bits
    and the scratch of the operator, for a selection of k values a list of about 2 k. LOCO, SCALECOM, ECQ, EF21, DIANA,
@@ -74,8 +75,9 @@
    kinds keep a mark of what they have received (cg_ef_mark); the next exchange compares
    it, and is CG_E_MISMATCH on all ranks. There are three ways back, each to be taken by all ranks: cg_ef_agree, which
    makes H anew from every rank's h; cg_ef_load of states that were saved after the same step; cg_ef_reset. The model
-   is yours: where some ranks have taken a step that others have not, make it equal, too. With wires of your own there
-   is no opening record: compare cg_ef_mark yourself.
+   is yours: where some ranks have taken a step that others have not, make it equal, too. U of FILTERED and the base of
+   DIFFERENCE are received, too, and cg_ef_agree copies those of the rank that has seen most steps. With wires of your
+   own there is no opening record: compare cg_ef_mark yourself.
 
    THREADS. Every function is re-entrant; use one cg_ef from one thread at a time. With COMPGRAD_OPENMP the results have
    the same bits at any number of threads.
@@ -129,6 +131,31 @@
      ONEBIT_ADAM  p = e + momentum M + (1 - momentum) g     e := p - D        result M := mean D
                   1-bit Adam and 1-bit LAMB (Tang 21) after their warm-up, with the variance frozen; update the model by
                   cg_ef_precondition
+     NONE         p = g                        keeps nothing; result mean D
+     FILTERED     p = momentum U + g           U' := mean D; result U' - momentum U; U := U'
+                  holds: the buffer of an SGD with that momentum is U
+     DIFFERENCE   p = x - base, of models x    base := base + lambda mean D, which is the result; lambda 1
+                  holds: base has the same bits on all ranks; its expected move is lambda times the mean of all p
+
+   WITHOUT A RESIDUAL. What NONE, FILTERED and DIFFERENCE do not send is not sent later, so they take unbiased
+   operators alone (desc.biased lets NONE take others, and its reports say what that does) and use them as they are:
+   random-k times n/k, nothing divided by 1 + w. Let ranks draw for themselves (:private), or their errors add up. A
+   step that fails leaves nothing in the state: repeat it, or go on.
+     Error feedback is the wrong tool under Adam: what it delays is small in the gradient's norm and huge in Adam's,
+   where it is divided by the root of the variance. DIFFERENCE compresses after the optimizer instead: every rank's own
+   Adam, AdamW or any other optimizer takes its step (or H of them) on its own model with its own gradient, and then
+
+       s = cg_ef_exchange(&ef, &x, &transport, model, mem, bytes, &report);     // model: common now, on all ranks
+
+   The first exchange sends all of every model, and makes their mean the base; cg_ef_set_received before it saves that
+   where all ranks begin at the same model. CG_ABSTAIN (route allgather) says that this rank has not moved. A rank that
+   joins gets the base by cg_ef_agree, which all ranks call, and reads its model by cg_ef_read(CG_EF_RECEIVED). lambda
+   above 1 is a multiplier of the learning rate: every rank's own variance holds the noise of one rank, not of the
+   mean, so that up to the square root of the number of ranks may pay (CG_LAMBDA_SQRT), and a tuned rate may need none.
+   Moments of optimizers stay with their rank: save them there, and take their mean where the number of ranks changes.
+   Where the route has a second leg the mean is compressed again, by an unbiased operator.
+     FILTERED is for SGD with momentum, left as it is in your optimizer: noise of the operator enters the running mean
+   once, where the gradient's own noise has been averaged already. Not with Nesterov, which amplifies it, nor with Adam.
 
    THE SAVED STATE, little-endian, every section filled to a multiple of 4 bytes:
      byte 0   "cgef"    4 version u32    8 kind u32    12 sections that follow u32: bits 0, 1, 2 and 3
@@ -140,6 +167,7 @@
      byte 208 mark u64 in version 2, which is that of kinds with H or M; zeros in version 1, of all others and of H or M
               as 0.1 saved them: then the mark begins anew, with what was received    216 zeros
      byte 240 checksum of everything else, as in a packet
-     byte 256 the sections: bit 0 e, u of SIGNUM or h, or in its place bit 3 e in 8 bits; bit 1 u or s; bit 2 H or M.
+     byte 256 the sections: bit 0 e, u of SIGNUM or h, or in its place bit 3 e in 8 bits; bit 1 u or s; bit 2 H, M, U of
+              FILTERED or the base.
               Then carry and warm. All are f32, but e in 8 bits is n codes and then a u16 for every 64 of them, the
               upper half of their f32 scale */

@@ -12,6 +12,29 @@ static int cg_ef_needs_whole_vector_(const cg_op *op, uint32_t traits) {
     return !op->sample.id && !op->transform.id &&
         (op->select.id ? !(traits & CG_TAKES_PRODUCER_) : traits & CG_IS_USER_CODEC_);
 }
+/* Why a kind without a memory refuses an operator that resolves to r, or NULL. */
+static const char *cg_ef_biased_why_(const cg_ef_desc *d, const cg_resolved_ *r) {
+    if (!cg_ef_has_trait_(d, CG_EF_UNBIASED_ONLY_) || d->biased || r->is_unbiased || r->is_nearly_unbiased) return NULL;
+    return "this kind keeps no residual, so that what a biased operator drops or rounds away is lost for good: take an "
+           "unbiased one, as wangni:0.01|efsign|golomb, randk:0.03:private|eden:1, absmax:4:512 or dense";
+}
+/* What else of a description does not go with its kind, as a sentence, or NULL. */
+static const char *cg_ef_kind_why_(const cg_ef_desc *d) {
+    if (cg_ef_has_trait_(d, CG_EF_NEEDS_MOMENTUM_) && d->momentum == 0.0f)
+        return "this kind needs desc.momentum, the momentum of your optimizer: without one take CG_EF_NONE";
+    if (cg_ef_has_trait_(d, CG_EF_NEEDS_MOMENTUM_) && d->nesterov)
+        return "Nesterov momentum amplifies the noise of this kind: leave desc.nesterov 0 and give your optimizer "
+               "plain "
+               "momentum";
+    if (cg_ef_has_trait_(d, CG_EF_TAKES_MODELS_) && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
+        return "this kind takes models, which are not clipped or scaled: do that to the gradient, before the optimizer";
+    if (d->lambda != 0.0f && !cg_ef_has_trait_(d, CG_EF_TAKES_MODELS_)) return "desc.lambda is for CG_EF_DIFFERENCE";
+    if (d->biased && (!cg_ef_has_trait_(d, CG_EF_UNBIASED_ONLY_) || cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_)))
+        return "desc.biased is for CG_EF_NONE";
+    if (d->carry && cg_ef_has_trait_(d, CG_EF_UNBIASED_ONLY_))
+        return "this kind keeps nothing back, and has no carry: take an unbiased operator for the second leg";
+    return NULL;
+}
 /* The most that any operator of a description needs. */
 typedef struct cg_ef_needs_ {
     uint64_t scratch_bytes, packet_bytes; /* packet_bytes: 1 for a codec of the user's, whose bound is not known here */
@@ -38,6 +61,7 @@ static cg_status cg_ef_needs_of_op_(
         return CG_E_UNSUPPORTED;
     if (takes_variance != cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
+    if (cg_ef_biased_why_(d, r)) return CG_E_UNSUPPORTED;
     if (r->scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = r->scratch_bytes;
     if (packet_bytes > needs->packet_bytes) needs->packet_bytes = packet_bytes;
     if (cg_ef_needs_whole_vector_(&op, traits) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
@@ -72,6 +96,8 @@ static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     if ((d->rule_count && !d->rules) || d->warmup.stages > CG_EF_MAX_STAGES_) return CG_E_ARG;
     if (d->warmup.kind == CG_WARMUP_TABLE && d->warmup.stages && !d->warmup.table) return CG_E_ARG;
     if (d->momentum != 0.0f && !cg_ef_has_trait_(d, CG_EF_TAKES_MOMENTUM_)) return CG_E_UNSUPPORTED;
+    if (!(d->lambda >= 0.0f && d->lambda <= CG_FLT_MAX_) && d->lambda != CG_LAMBDA_SQRT) return CG_E_ARG;
+    if (cg_ef_kind_why_(d)) return CG_E_UNSUPPORTED;
     if ((d->nesterov && !cg_ef_has_trait_(d, CG_EF_TAKES_NESTEROV_)) ||
         (d->bytes && !cg_ef_has_trait_(d, CG_EF_ALLOWS_8BIT_)))
         return CG_E_UNSUPPORTED;
@@ -80,7 +106,8 @@ static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     if (cg_ef_has_trait_(d, CG_EF_MAY_BE_SILENT_) && d->laq_step == 0.0f) return CG_E_ARG;
     s = cg_ef_needs_of_schedule_(d, &d->op, needs);
     for (size_t i = 0; i < d->rule_count && s == CG_OK; i++) s = cg_ef_needs_of_schedule_(d, &d->rules[i].op, needs);
-    if (s == CG_OK && (d->dense_steps || d->n < d->small)) s = cg_ef_needs_of_op_(d, cg_dense(), NULL, needs, &r);
+    if (s == CG_OK && (d->dense_steps || d->n < d->small || cg_ef_has_trait_(d, CG_EF_TAKES_MODELS_)))
+        s = cg_ef_needs_of_op_(d, cg_dense(), NULL, needs, &r);
     return s;
 }
 /* Sets the pointers of ef into the memory from base on (a multiple of 64, or NULL to measure). Returns the bytes
@@ -90,7 +117,8 @@ static uint64_t cg_ef_plan_(cg_ef *ef, const cg_ef_desc *d, const cg_ef_needs_ *
     cg_arena_ arena;
     arena.base = base;
     arena.bytes = 0;
-    ef->vector[0] = d->bytes ? NULL : (float *)(void *)cg_arena_take_(&arena, vector);
+    ef->vector[0] =
+        d->bytes || cg_ef_has_trait_(d, CG_EF_KEEPS_NOTHING_) ? NULL : (float *)(void *)cg_arena_take_(&arena, vector);
     ef->bytes = d->bytes ? cg_arena_take_(&arena,
                                cg_add_sat_(d->n, cg_mul_sat_(2, cg_add_sat_(d->n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)))
                          : NULL;
@@ -139,12 +167,24 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
     ef->mark = 0;
     ef->may_withdraw = 0;
 }
+/* Why the kind refuses the operator, or that of a rule; NULL: it does not. */
+static const char *cg_ef_refuses_op_(const cg_ef_desc *d) {
+    cg_resolved_ r;
+    const char *why = cg_resolve_(&d->op, NULL, d->n, &r) == CG_OK ? cg_ef_biased_why_(d, &r) : NULL;
+    for (size_t i = 0; !why && i < d->rule_count; i++)
+        if (cg_resolve_(&d->rules[i].op, NULL, d->n, &r) == CG_OK) why = cg_ef_biased_why_(d, &r);
+    return why;
+}
 /* *ef becomes zero but for its report. need: the bytes of the state, if s is CG_E_MEMORY. */
 static void cg_ef_init_refused_(cg_ef *ef, const cg_ef_desc *d, cg_status s, uint64_t need) {
     memset(ef, 0, sizeof *ef);
     cg_ef_fail_(ef, s, "a field of desc is out of range: see cg_ef_desc", 0, CG_NO_INDEX);
     if (s == CG_E_MEMORY)
         cg_ef_fail_(ef, s, "mem is too small: cg_ef_memory gives its bytes", cg_add_sat_(need, 64), CG_NO_INDEX);
+    if (s == CG_E_UNSUPPORTED && (cg_ef_kind_why_(d) || cg_ef_refuses_op_(d))) {
+        cg_ef_fail_(ef, s, cg_ef_kind_why_(d) ? cg_ef_kind_why_(d) : cg_ef_refuses_op_(d), 0, CG_NO_INDEX);
+        return;
+    }
     if (s == CG_E_UNSUPPORTED)
         cg_ef_fail_(ef, s, "desc has a field or an operator that this kind cannot use: see cg_ef_desc", 0, CG_NO_INDEX);
     if (s != CG_E_ARG && s != CG_E_VERSION) return;
@@ -184,7 +224,7 @@ CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef) { return cg_ef_stats_of(ef); }
 CG_API_ const float *cg_ef_residual(const cg_ef *ef) { return ef->vector[0]; }
 CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag) {
     const cg_fenv_ env = cg_fenv_enter_();
-    const cg_op op = cg_ef_op_(&ef->desc, tag);
+    const cg_op op = cg_ef_op_(ef, tag);
     cg_fenv_leave_(env);
     return op;
 }

@@ -32,5 +32,6 @@ static void cg_ef_rollback_now_(cg_ef *ef) {
     ef->stats.sent = 0.0;
     ef->stats.gain = 0.0f;
     cg_ef_step_end_(ef);
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_NOTHING_)) ef->stats.kept = 0;
     ef->may_withdraw = 1;
 }

@@ -193,7 +193,7 @@ static void cg_ef_load_one_(cg_ef *ef, const uint8_t *blob) {
 static double cg_ef_blob_value_(const cg_ef *ef, const uint8_t *p, int which, size_t i) {
     const size_t n = ef->desc.n, padded_bytes = ef->bytes ? cg_size_or_zero_(cg_residual8_saved_bytes_(n)) : 0;
     double scale =
-        which == 2 || cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) ? 1.0 : (double)cg_as_float_(cg_get32_(p + 192));
+        which == 2 || cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_) ? 1.0 : (double)cg_as_float_(cg_get32_(p + 192));
     if (which == 1) scale = cg_ef_velocity_scale_(&ef->desc, scale);
     p += CG_EF_HEADER_BYTES_;
     if (which == 0 && ef->bytes) {
@@ -218,7 +218,7 @@ static double cg_ef_blob_carry_(const cg_ef *ef, const uint8_t *p, size_t i) {
 /* The mean over blobs of value i of a vector. A carry is what one rank withheld of a mean: `count` times it is added to
    the sum, so that every rank has it in its residual. */
 static float cg_ef_blobs_mean_(const cg_ef *ef, const void *const *bufs, size_t count, int which, size_t i) {
-    const int differs = cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_);
+    const int differs = cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_);
     double sum = 0.0;
     for (size_t blob = 0; blob < count; blob++) {
         /* the mean of all shifts h is H, but for carries */
@@ -250,7 +250,8 @@ static void cg_ef_load_mean_(cg_ef *ef, const void *const *bufs, size_t count) {
     if (ef->carry) memset(ef->carry, 0, 4 * ef->desc.carry);
     ef->scale = 1.0f;
     ef->reach = 2.0 * reach;
-    cg_ef_mark_restart_(ef);
+    if (!cg_ef_has_trait_(&ef->desc, CG_EF_COPIES_RECEIVED_))
+        cg_ef_mark_restart_(ef); /* or all have that of the first */
 }
 static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *lens, size_t count, int exact) {
     cg_fenv_ env;
@@ -260,6 +261,11 @@ static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *l
     env = cg_fenv_enter_();
     for (size_t blob = 0; blob < count && s == CG_OK; blob++)
         s = cg_ef_blob_check_(ef, (const uint8_t *)bufs[blob], lens[blob], exact);
+    /* what was received must have been the same */
+    for (size_t blob = 1; blob < count && s == CG_OK && cg_ef_has_trait_(&ef->desc, CG_EF_COPIES_RECEIVED_); blob++)
+        if (cg_get64_((const uint8_t *)bufs[blob] + CG_EF_MARK_OFFSET_) !=
+            cg_get64_((const uint8_t *)bufs[0] + CG_EF_MARK_OFFSET_))
+            s = CG_E_MISMATCH;
     if (s == CG_OK && exact) cg_ef_load_one_(ef, (const uint8_t *)bufs[0]);
     else if (s == CG_OK) cg_ef_load_mean_(ef, bufs, count);
     cg_fenv_leave_(env);

@@ -91,12 +91,13 @@ static cg_op cg_ef_warmup_op_(const cg_ef_desc *d, cg_op op, uint64_t step) {
     return op;
 }
 /* The operator of the step in tag (NULL: zeros). It may be illegal, if the policy gave it. A random sample is used
-   unscaled, as its n/k would make the residual grow; only DIANA and SIGNUM take it scaled. */
-static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
+   unscaled, as its n/k would make the residual grow; only kinds without a residual take it scaled. */
+static cg_op cg_ef_op_(const cg_ef *ef, const cg_tag *tag) {
+    const cg_ef_desc *d = &ef->desc;
     const cg_tag none = CG_ZERO;
     cg_op op = d->op;
     if (!tag) tag = &none;
-    if (d->n < d->small || tag->step < d->dense_steps) return cg_dense();
+    if (cg_ef_begins_(ef) || d->n < d->small || tag->step < d->dense_steps) return cg_dense();
     for (size_t i = 0; i < d->rule_count; i++)
         if (tag->tensor >= d->rules[i].first && tag->tensor <= d->rules[i].last && d->n >= d->rules[i].n_from) {
             op = d->rules[i].op;

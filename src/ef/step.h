@@ -5,7 +5,8 @@
             that is refused; cg_ef_forget_last_, cg_ef_scale_vector_
    Needs    plan, omega, residual8; producers, passes, kernels of core
    Touches  the vectors of the state, and its scale, hint and stats; cg_ef_step_check_ only the stats
-   g is the gradient, e the residual (vector[0]; of kinds with p = g - h the shift h), u the velocity (vector[1]). In
+   g is the gradient, e the residual (vector[0]; of kinds with p = g - h the shift h, of kinds that keep
+   nothing what was received, vector[2]), u the velocity (vector[1]). In
    kinds that work in place p is stored over e. The others make p chunk by chunk, as often as it is asked for, and
    e changes afterwards, by a pass of its own. */
 
@@ -83,6 +84,7 @@ static double cg_ef_compensate_in_place_(const void *user, size_t first, size_t 
 CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t many, float *out) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     const cg_ef *ef = st->ef;
+    const float *kept = ef->vector[0] ? ef->vector[0] : ef->vector[2];
     float buf[CG_CHUNK_];
     double energy = 0.0;
     for (size_t i = 0, some; i < many; i += some) {
@@ -90,10 +92,11 @@ CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t man
         float *p = cg_at_mut_(out, i);
         some = cg_min_(CG_CHUNK_, many - i);
         if (ef->bytes) cg_residual8_read_(ef, first + i, some, p);
-        else memcpy(p, cg_at_(ef->vector[0], first + i), 4 * some);
+        else if (kept && st->p_from_e != 0.0f) memcpy(p, cg_at_(kept, first + i), 4 * some);
+        else memset(p, 0, 4 * some);
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        /* a shift does not fade */
-        if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
+        /* a shift does not fade, nor does what was received */
+        if (cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_ | CG_EF_KEEPS_NOTHING_))
             st->kernels->axpby(g, some, st->p_from_g, st->p_from_e, p, 0);
         else cg_axpby_fading_(st->kernels, g, some, st->p_from_g, st->p_from_e, p);
         cg_ef_saturate_(st, p, some);
@@ -182,8 +185,11 @@ static void cg_ef_scale_vector_(cg_ef *ef, int which, float factor) {
     if (which ? ef->vector[which] != NULL : 1)
         cg_ef_pass_(cg_ef_scale_chunk_, &b, which ? ef->vector[which] : cg_ef_pass_vector_(ef), ef->desc.n);
 }
-/* The factor by which a contribution D enters the shift h and the received H. */
+/* The factor by which a contribution D enters the shift h and the received H, or a mean of them the base. */
 static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_ef_step_ *st) {
+    if (cg_ef_has_trait_(d, CG_EF_TAKES_MODELS_) && d->lambda == CG_LAMBDA_SQRT)
+        return (float)cg_sqrt_(d->workers > 1 ? (double)d->workers : 1.0);
+    if (cg_ef_has_trait_(d, CG_EF_TAKES_MODELS_)) return d->lambda != 0.0f ? d->lambda : 1.0f;
     if (!cg_ef_has_trait_(d, CG_EF_SHIFTS_BY_ALPHA_)) return 1.0f;
     return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(&st->op, &st->resolved)));
 }
@@ -198,7 +204,7 @@ static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
     st->e_from_e = 1.0f;
     if (row->coefficients) row->coefficients(st, decay);
     /* h itself is not divided by 1 + w, the difference is */
-    if (row->traits & CG_EF_DIFFERENCE_) {
+    if (row->traits & CG_EF_HAS_SHIFT_) {
         st->p_from_g = cg_times_(st->grad_scale, scale);
         st->p_from_e = -scale;
         st->e_from_g = 0.0f;
@@ -207,8 +213,7 @@ static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
 /* The factor by which a contribution D is subtracted from e at commit; negative where it is added to a shift. */
 static float cg_ef_subtract_factor_(const cg_ef *ef) {
     const cg_ef_row_ *row = cg_ef_row_of_(&ef->desc);
-    return row->traits & CG_EF_DIFFERENCE_ ? -ef->received_by
-                                           : cg_times_(row->sent(cg_ef_decay_(&ef->desc)), ef->scale);
+    return row->traits & CG_EF_HAS_SHIFT_ ? -ef->received_by : cg_times_(row->sent(cg_ef_decay_(&ef->desc)), ef->scale);
 }
 /* 1 / (1 + w) in what the velocity is stored with. */
 static double cg_ef_velocity_scale_(const cg_ef_desc *d, double scale) {
@@ -240,7 +245,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     memset(st, 0, sizeof *st);
     memset(&needs, 0, sizeof needs);
     *grad_energy = 0.0;
-    st->op = cg_ef_op_(d, tag);
+    st->op = cg_ef_op_(ef, tag);
     if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     if (!grad && d->n) return CG_E_ARG;
     st->kernels = cg_kernels_now_();
@@ -290,7 +295,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
 static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     const cg_ef_desc *d = &ef->desc;
     const float scale = cg_ef_scale_(d, &st->op, &st->resolved);
-    if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) && scale != ef->scale) {
+    if (!cg_ef_has_trait_(d, CG_EF_HAS_SHIFT_) && scale != ef->scale) {
         /* a state that was loaded may say anything above 0 */
         cg_ef_scale_vector_(ef, 0, cg_saturate64_((double)scale / (double)ef->scale));
         if (cg_ef_row_of_(d)->velocity_power)
@@ -299,7 +304,7 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     }
     ef->scale = scale;
     ef->received_by = cg_ef_shift_rate_(d, st);
-    if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) st->grad_scale = cg_times_(st->grad_scale, scale);
+    if (!cg_ef_has_trait_(d, CG_EF_HAS_SHIFT_)) st->grad_scale = cg_times_(st->grad_scale, scale);
     ef->given_by = st->grad_scale;
     if (cg_ef_has_trait_(d, CG_EF_AVERAGES_GRADIENTS_) && ef->vector[1]) {
         cg_ef_pass_(cg_ef_grad_running_mean_, st, ef->vector[1], d->n);
@@ -360,6 +365,7 @@ static uint64_t cg_ef_memory_with_op_(const cg_ef_desc *d, const cg_op *op) {
 static cg_status cg_ef_step_why_(cg_ef *ef, cg_status s, const cg_extra *side, const float *grad, const cg_op *op) {
     const cg_ef_desc *d = &ef->desc;
     const float *aux = side ? side->aux : NULL;
+    cg_resolved_ r;
     uint64_t at;
     if (cg_ef_is_unready_(ef)) return cg_ef_fail_(ef, s, cg_ef_unready_why_(ef), 0, CG_NO_INDEX);
     if (!grad) return cg_ef_fail_(ef, s, "grad is NULL", 0, CG_NO_INDEX);
@@ -376,6 +382,8 @@ static cg_status cg_ef_step_why_(cg_ef *ef, cg_status s, const cg_extra *side, c
     if (s == CG_E_ARG && cg_ef_has_trait_(d, CG_EF_TAKES_VARIANCE_) && !aux)
         return cg_ef_fail_(ef, s, "VARIANCE needs the variances of this step in side->aux", 0, CG_NO_INDEX);
     if ((s == CG_E_ARG || s == CG_E_VERSION) && cg_ef_op_why_(ef, op, d->n)) return s;
+    if (s == CG_E_UNSUPPORTED && cg_resolve_(op, side, d->n, &r) == CG_OK && cg_ef_biased_why_(d, &r))
+        return cg_ef_fail_(ef, s, cg_ef_biased_why_(d, &r), 0, CG_NO_INDEX);
     if (s == CG_E_UNSUPPORTED)
         return cg_ef_fail_(ef, s,
             "side has an aux, a support or scales that the operator of this step has no use for, or the operator does "

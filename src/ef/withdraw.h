@@ -69,7 +69,7 @@ static cg_status cg_ef_withdraw_(cg_ef *ef, const cg_extra *side, const float *g
     st.may_overflow = 1;
     cg_ef_set_coefficients_(&st, ef->scale);
     /* a residual that the end of the step has forgotten has nothing of the gradient, nor has h ever */
-    if (!(d->reset && ef->steps % d->reset == 0) && !cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) {
+    if (!(d->reset && ef->steps % d->reset == 0) && !cg_ef_has_trait_(d, CG_EF_HAS_SHIFT_ | CG_EF_KEEPS_NOTHING_)) {
         if (cg_ef_has_trait_(d, CG_EF_ADDS_VELOCITY_)) cg_ef_pass_(cg_ef_subtract_velocity_, &st, ef->vector[0], d->n);
         cg_ef_solve_(ef, &st, 0, st.e_from_g, st.e_from_e);
     }
