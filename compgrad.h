@@ -746,6 +746,11 @@ typedef struct cg_extra {
     /* cg_compress_with, cg_decode and cg_ef_compress_with write here how they went: status, why, need and at. NULL:
        they do not */
     cg_report *report;
+    /* N > 0: stochastic rounding as rank tag.rank % N of N, whose noise is the same but for a shift of rank/N, so that
+       much of their errors cancels in the mean of all N; each by itself is as unbiased as before. 0: noise of the
+       rank's own. Only for encoding, and for packets that are added once: not for sums that are encoded again */
+    uint32_t correlated;
+    uint32_t reserved32; /* must be 0 */
 } cg_extra;
 typedef cg_extra cg_side; /* the name of version 0.1 */
 
@@ -1648,10 +1653,14 @@ static uint64_t cg_rank_key_(const cg_tag *tag) {
     return cg_mix64_(cg_shared_key_(tag) ^ (tag->rank + 4 * CG_GOLDEN_));
 }
 
+/* For ranks that round together: what keeps their noise apart from samples and rotations. */
+#define CG_TOGETHER_KEY_ 0x746F676574686572u
+
 /* The key of one block of 65536 positions. With one word instead of two, the hashes of two blocks would overlap too
    often. */
 typedef struct cg_key_ {
-    uint32_t a, b; /* a: xor with the counter; b: added between the two multiplications */
+    uint32_t a, b;  /* a: xor with the counter; b: added between the two multiplications */
+    uint32_t shift; /* added to rounding noise: ranks that round together share a and b, and differ here */
 } cg_key_;
 /* key: of cg_shared_key_ or cg_rank_key_, perhaps xor a constant of the purpose; block: any number. */
 CG_INLINE_ cg_key_ cg_block_key_(uint64_t key, uint64_t block) {
@@ -1659,6 +1668,7 @@ CG_INLINE_ cg_key_ cg_block_key_(uint64_t key, uint64_t block) {
     cg_key_ k;
     k.a = (uint32_t)s;
     k.b = (uint32_t)(s >> 32);
+    k.shift = 0;
     return k;
 }
 /* 32 uniform bits; for one key a bijection of the counter. cg_vu_hash_ makes eight at once. */
@@ -1668,12 +1678,19 @@ CG_INLINE_ uint32_t cg_hash32_(cg_key_ key, uint32_t counter) {
     h = ((h ^ h >> 15) + key.b) * 0x846CA68Bu;
     return h ^ h >> 16;
 }
-/* Rounding noise of a position within its block, in [-0.5, 0.5]. Positions p and p + 8 of 16 share one hash: the second
-   sees its halves swapped, so that the high bits of the two are independent. */
+/* The bits that the value at a position within its block rounds with. Positions p and p + 8 of 16 share one hash: the
+   second sees its halves swapped, so that the high bits of the two are independent. */
+CG_INLINE_ uint32_t cg_noise_bits_(cg_key_ key, uint32_t position) {
+    const uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
+    return (position & 8 ? h << 16 | h >> 16 : h) + key.shift;
+}
+/* The same as a fraction in [-0.5, 0.5]. */
 CG_INLINE_ float cg_noise_(cg_key_ key, uint32_t position) {
-    uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
-    if (position & 8) h = h << 16 | h >> 16;
-    return (float)(int32_t)h * 2.3283064365386963e-10f;
+    return (float)(int32_t)cg_noise_bits_(key, position) * 2.3283064365386963e-10f;
+}
+/* The shift of one of `ranks` ranks that round together: their noise is spread evenly over all of its range. */
+static uint32_t cg_noise_shift_(uint32_t rank, uint32_t ranks) {
+    return (uint32_t)(((uint64_t)(rank % ranks) << 32) / ranks);
 }
 /* PermK: which of the group_size neighbours of a group this rank takes. rank < group_size; over all ranks the result
    is a cyclic shift of 0..group_size-1, chosen by (key, group), so no two ranks take the same. */
@@ -2859,10 +2876,12 @@ CG_VECTOR_FN_ cg_vu_ cg_vu_hash_(cg_key_ key, uint32_t counter) {
 }
 /* cg_noise_bits_ of 32 positions; position % 16 == 0. One hash serves positions p and p + 8 of 16. */
 CG_VECTOR_FN_ void cg_vu_noise_(cg_key_ key, uint32_t position, cg_vu_ *noise) {
-    noise[0] = cg_vu_hash_(key, position >> 1);
-    noise[1] = cg_vu_swap_halves_(noise[0]);
-    noise[2] = cg_vu_hash_(key, (position >> 1) + 8);
-    noise[3] = cg_vu_swap_halves_(noise[2]);
+    const cg_vu_ shift = cg_vu_set_(key.shift), first = cg_vu_hash_(key, position >> 1),
+                 second = cg_vu_hash_(key, (position >> 1) + 8);
+    noise[0] = cg_vu_add_(first, shift);
+    noise[1] = cg_vu_add_(cg_vu_swap_halves_(first), shift);
+    noise[2] = cg_vu_add_(second, shift);
+    noise[3] = cg_vu_add_(cg_vu_swap_halves_(second), shift);
 }
 /* How many values come before the first whose position is a multiple of 16, at most n. */
 CG_INLINE_ size_t cg_noise_head_(int stochastic, uint32_t position, size_t n) {
@@ -4498,15 +4517,9 @@ CG_VECTOR_FN_ void cg_dct_simd_(float *v, int inverse) {
 /* src/core/kernels/fp8.h */
 /* fp8: kernels of the formats E4M3 and E5M2, the values of E2M1, and E8M0 scales
 
-   Offers   fp8_encode, fp8_decode; cg_e2m1_values_, cg_e2m1_limits_, cg_e8m0_encode_, cg_e8m0_decode_; cg_noise_bits_
+   Offers   fp8_encode, fp8_decode; cg_e2m1_values_, cg_e2m1_limits_, cg_e8m0_encode_, cg_e8m0_decode_
    Needs    base, random, table, the vector layer, decode
    Touches  nothing but its arguments */
-
-/* The hash that a value rounds with: cg_noise_ is these bits as a fraction. */
-CG_INLINE_ uint32_t cg_noise_bits_(cg_key_ key, uint32_t position) {
-    uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
-    return position & 8 ? h << 16 | h >> 16 : h;
-}
 
 typedef struct cg_fp8_format_ {
     uint32_t dropped_bits;    /* mantissa bits that f32 has more */
@@ -4619,7 +4632,7 @@ static float cg_e8m0_decode_(unsigned byte) {
 /* natural: kernels that round to powers of two: natural compression and natural dithering
 
    Offers   natural_encode, natural_decode, dither_encode, dither_decode
-   Needs    base, random, table, the vector layer, levels, fp8 (cg_noise_bits_)
+   Needs    base, random, table, the vector layer, levels
    Touches  nothing but its arguments */
 
 /* natural_encode: n exponent bytes (that of the f32, at most 254; 0: zero), then n sign bits as sign_encode has them (0
@@ -4822,7 +4835,7 @@ CG_VECTOR_FN_ void cg_dither_decode_simd_(
 /* stochastic: kernels that round to small floats and to the values of a table at random, so that the mean is kept
 
    Offers   half_stochastic, fp8_stochastic, nf4_stochastic
-   Needs    base, random, table, the vector layer, fp8 (cg_noise_bits_)
+   Needs    base, random, table, the vector layer
    Touches  nothing but its arguments */
 
 /* A format of floats with fewer bits than f32, as cg_fp8_format_ has it. */
@@ -7252,7 +7265,7 @@ static uint64_t cg_lowrank_work_bytes_(size_t rows, size_t cols, unsigned r) {
 /* The random start q[r][cols], uniform over odd multiples of 2^-16 in (-1, 1). Of signs alone, two vectors would
    often be equal where cols is small. One hash serves two vectors; vectors a and a + 1, a even, share block keys. */
 static void cg_lowrank_init_q_(uint64_t key, size_t cols, unsigned r, double *q) {
-    cg_key_ block_key = { 0, 0 };
+    cg_key_ block_key = { 0, 0, 0 };
     for (unsigned a = 0; a < r; a += 2)
         for (size_t j = 0; j < cols; j++) {
             uint64_t at = (uint64_t)(a / 2) * cols + j;
@@ -9667,7 +9680,7 @@ static int cg_value_code_fits_(const cg_op *op) {
    scale is stored as the scale. */
 CG_OFFERED_ void cg_bucket_quantize_(
     const cg_kernels_ *kernels, const cg_stage *stage, float scale, const float *v, size_t n, uint8_t *codes) {
-    const cg_key_ unused = { 0, 0 }; /* no noise where rounding is to nearest */
+    const cg_key_ unused = { 0, 0, 0 }; /* no noise where rounding is to nearest */
     cg_quantizer_of_(stage)->encode(kernels, stage, &scale, unused, 0, v, n, codes, NULL);
 }
 CG_OFFERED_ void cg_bucket_dequantize_(
@@ -9711,7 +9724,7 @@ CG_INLINE_ size_t cg_codes_words_(const cg_layout_ *lay, size_t many) {
 static cg_status cg_extra_check_(const cg_op *op, const cg_extra *extra) {
     if (!extra) return CG_OK;
     if (extra->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
-    if (extra->support_len && !extra->support) return CG_E_ARG;
+    if ((extra->support_len && !extra->support) || extra->reserved32) return CG_E_ARG;
     if (!op) return CG_OK;
     if ((extra->aux && !cg_has_(op, CG_NEEDS_AUX_)) || (extra->support && !cg_has_(op, CG_NEEDS_SUPPORT_)))
         return CG_E_UNSUPPORTED;
@@ -12108,6 +12121,7 @@ typedef struct cg_encoder_ {
     const cg_source_ *src;
     const float *given_scales;       /* scales that the caller gave, of any alignment, or NULL */
     uint64_t key;                    /* of rounding noise */
+    uint32_t noise_shift;            /* cg_key_.shift of all blocks */
     uint8_t *scales, *table, *codes; /* sections of the packet; table: entries of pieces */
     size_t producer_step;            /* values that the producer makes at a time */
     int to_sum;                      /* checksums are wanted: the packet is not small */
@@ -12193,6 +12207,7 @@ static void cg_block_encoder_open_(cg_block_encoder_ *enc, const cg_encoder_ *e,
     enc->block_begin = block * CG_BLOCK_;
     enc->bucket_index = SIZE_MAX;
     enc->key = cg_block_key_(e->key, block);
+    enc->key.shift = e->noise_shift;
     enc->absmax_bits = 0;
     if (e->lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_) memset(enc->lanes, 0, sizeof enc->lanes);
 }
@@ -12711,6 +12726,11 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
         e.src = &src;
         e.given_scales = extra ? extra->scale : NULL;
         e.key = plan->traits & CG_ROUNDS_AT_RANDOM_ ? cg_rank_key_(&info->tag) : 0;
+        e.noise_shift = 0;
+        if (plan->traits & CG_ROUNDS_AT_RANDOM_ && extra && extra->correlated) {
+            e.key = cg_mix64_(cg_shared_key_(&info->tag) ^ CG_TOGETHER_KEY_);
+            e.noise_shift = cg_noise_shift_(info->tag.rank, extra->correlated);
+        }
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.piece_table_bytes;

@@ -109,6 +109,12 @@
    report.why then is, for example, "ok; topk is biased: without compgrad_ef.h training stalls". Take cg_ef_exchange, or
    feed back yourself what report.used lacks, and set CG_FEEDS_BACK.
 
+   CORRELATED ROUNDING. With CG_CORRELATED all ranks round with the same noise, shifted by rank/N, so that much of
+   their errors cancels: on a uniform grid the mean of equal gradients is within a step/N of their value. It costs
+   no bits. Each rank alone is as unbiased as before. On equal gradients of 8 ranks the variance of the mean falls
+   by a factor of 1.8 or more, for the quantizers that round at random; on gradients that have nothing in common it
+   stays what it was.
+
    THREADS. Every function is re-entrant; one exchange (state, mem, x) belongs to one thread at a time, and cg_exchange
    calls the callbacks on the thread that called it. A cg_io has no channel number: run the exchanges of one transport
    one after the other, in the same order on all ranks. Exchanges that run at the same time each need a transport of
@@ -312,7 +318,11 @@ enum {
        packets. Without this flag it is padded to the length of the others, if that follows from n */
     CG_MAY_ABSTAIN = 8,
     /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased */
-    CG_FEEDS_BACK = 32
+    CG_FEEDS_BACK = 32,
+    /* ranks round together: their noise is spread evenly, so that the mean has a smaller error, for no bits more
+       (cg_extra.correlated). For the routes allgather, server and scatter; nothing changes where op rounds to
+       nearest */
+    CG_CORRELATED = 128
 };
 
 /* A zero field means its default. All fields must be equal on all ranks, except weight, score, carry, warm, side, into,
@@ -338,7 +348,7 @@ typedef struct cg_exchange_desc {
     /* Low-rank: cols * r floats, zeros before the first step; the next power iteration starts from them */
     float *warm;
     const cg_extra *side; /* aux, scales, support and codecs for op; NULL: none */
-    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN, CG_CONFIRM, CG_MAY_ABSTAIN, CG_FEEDS_BACK */
+    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN, CG_CONFIRM, CG_MAY_ABSTAIN, CG_FEEDS_BACK, CG_CORRELATED */
     float *into;          /* n floats that receive the result; NULL: x receives it */
     /* n floats that overlap neither x nor into, or NULL. If given, the exchange ends with a step of SGD,
        model -= rate * result, instead of writing a result, and may use into (or x) as scratch. A sum of sparse f32
@@ -1388,6 +1398,10 @@ static const char *cg_refused_route_(const cg_ex_ *ex) {
         return "stripes: k counts values of the whole vector; give a ratio";
     if (row->traits & CG_ROUTE_STRIPES_ && ex->desc.side && ex->desc.side->scale)
         return "stripes have buckets of their own: agree on scales with CG_AGREE_SCALES";
+    if (ex->desc.flags & CG_CORRELATED && !(row->traits & CG_ROUTE_PACKETS_MEET_))
+        return "correlated rounding is for packets that are added once, and these are encoded again at every hop or "
+               "not "
+               "rounded: take allgather, server or scatter";
     if (row->refusal && !row->accepts(ex)) return row->refusal;
     if (row->traits & CG_ROUTE_HAS_NO_WEIGHTS_ && ex->desc.weight != 0.0f)
         return "merge and region have no weights: take allgather, server, scatter, shared or linear";
@@ -1491,7 +1505,7 @@ static const char *cg_refused_(const cg_ex_ *ex, const cg_resolved_ *r, const cg
 /* Is a field of the description out of range? A sentence, or NULL. */
 static const char *cg_bad_field_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
-    const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK |
+    const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK | CG_CORRELATED |
         CG_SECOND_ROUND_;
     if (!cg_is_known_(d->route, d->fold) || (d->flags & ~flags)) return "unknown route, fold or flag";
     if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
@@ -1768,7 +1782,7 @@ static uint64_t cg_hash_seconds_(double seconds) {
 /* Whatever of the description must be the same on all ranks, beside n and the tag. */
 static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
-    const uint32_t flags_in_common = CG_AGREE_SCALES | CG_CONFIRM | CG_MAY_ABSTAIN;
+    const uint32_t flags_in_common = CG_AGREE_SCALES | CG_CONFIRM | CG_MAY_ABSTAIN | CG_CORRELATED;
     uint64_t h = cg_hash_op_((uint64_t)ex->transport.size, &d->op);
     h = cg_hash_op_(h, cg_has_back_(ex) ? d->back : &d->op);
     h = cg_mix64_(h ^
@@ -2127,6 +2141,7 @@ static void cg_stripes_compress_(cg_ex_ *ex) {
     ex->producer = NULL;
     if (ex->desc.side) side = *ex->desc.side;
     side.report = &report;
+    if (ex->desc.flags & CG_CORRELATED) side.correlated = (uint32_t)ex->transport.size;
     if (ex->desc.flags & CG_ABSTAIN) {
         const cg_tag tag = cg_stripe_tag_(ex, 0, 0);
         ex->contrib.len = cg_empty_packet_put_(&tag, ex->n, ex->own.packets);

@@ -53,7 +53,7 @@ extern const kernel_side kernels_before, kernels_after;
 static const cg_kernels_ *k;
 static uint32_t flips[96];
 static float limits[16], values[16];
-static const cg_key_ key = { 123, 456 };
+static cg_key_ key; /* of either build, whose keys may have more fields */
 static cg_levels_ grid;
 static cg_line_target_ targets[ROWS];
 

@@ -286,6 +286,7 @@ static cg_key_ key_of(const trial *t) {
     cg_key_ key;
     key.a = t->r[6];
     key.b = t->r[7];
+    key.shift = t->r[5] & 2 ? t->r[4] : 0;
     return key;
 }
 static const float *floats_of(const trial *t) { return (const float *)(const void *)t->in; }
@@ -700,6 +701,7 @@ static int lines_of(const trial *t, float *cells, cg_line_target_ *p) {
         p[r].xor_mask = (t->r[1] >> r) & 255u;
         p[r].sign_key.a = t->r[r % 8] * 3u;
         p[r].sign_key.b = t->r[(r + 1) % 8];
+        p[r].sign_key.shift = 0;
         p[r].prefetch = p[r].cells;
     }
     return rows;

@@ -417,6 +417,11 @@ typedef struct cg_extra {
     /* cg_compress_with, cg_decode and cg_ef_compress_with write here how they went: status, why, need and at. NULL:
        they do not */
     cg_report *report;
+    /* N > 0: stochastic rounding as rank tag.rank % N of N, whose noise is the same but for a shift of rank/N, so that
+       much of their errors cancels in the mean of all N; each by itself is as unbiased as before. 0: noise of the
+       rank's own. Only for encoding, and for packets that are added once: not for sums that are encoded again */
+    uint32_t correlated;
+    uint32_t reserved32; /* must be 0 */
 } cg_extra;
 typedef cg_extra cg_side; /* the name of version 0.1 */
 

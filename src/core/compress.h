@@ -185,6 +185,11 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
         e.src = &src;
         e.given_scales = extra ? extra->scale : NULL;
         e.key = plan->traits & CG_ROUNDS_AT_RANDOM_ ? cg_rank_key_(&info->tag) : 0;
+        e.noise_shift = 0;
+        if (plan->traits & CG_ROUNDS_AT_RANDOM_ && extra && extra->correlated) {
+            e.key = cg_mix64_(cg_shared_key_(&info->tag) ^ CG_TOGETHER_KEY_);
+            e.noise_shift = cg_noise_shift_(info->tag.rank, extra->correlated);
+        }
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.piece_table_bytes;

@@ -16,6 +16,7 @@ typedef struct cg_encoder_ {
     const cg_source_ *src;
     const float *given_scales;       /* scales that the caller gave, of any alignment, or NULL */
     uint64_t key;                    /* of rounding noise */
+    uint32_t noise_shift;            /* cg_key_.shift of all blocks */
     uint8_t *scales, *table, *codes; /* sections of the packet; table: entries of pieces */
     size_t producer_step;            /* values that the producer makes at a time */
     int to_sum;                      /* checksums are wanted: the packet is not small */
@@ -101,6 +102,7 @@ static void cg_block_encoder_open_(cg_block_encoder_ *enc, const cg_encoder_ *e,
     enc->block_begin = block * CG_BLOCK_;
     enc->bucket_index = SIZE_MAX;
     enc->key = cg_block_key_(e->key, block);
+    enc->key.shift = e->noise_shift;
     enc->absmax_bits = 0;
     if (e->lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_) memset(enc->lanes, 0, sizeof enc->lanes);
 }

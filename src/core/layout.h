@@ -33,7 +33,7 @@ CG_INLINE_ size_t cg_codes_words_(const cg_layout_ *lay, size_t many) {
 static cg_status cg_extra_check_(const cg_op *op, const cg_extra *extra) {
     if (!extra) return CG_OK;
     if (extra->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
-    if (extra->support_len && !extra->support) return CG_E_ARG;
+    if ((extra->support_len && !extra->support) || extra->reserved32) return CG_E_ARG;
     if (!op) return CG_OK;
     if ((extra->aux && !cg_has_(op, CG_NEEDS_AUX_)) || (extra->support && !cg_has_(op, CG_NEEDS_SUPPORT_)))
         return CG_E_UNSUPPORTED;

@@ -76,7 +76,7 @@ static uint64_t cg_lowrank_work_bytes_(size_t rows, size_t cols, unsigned r) {
 /* The random start q[r][cols], uniform over odd multiples of 2^-16 in (-1, 1). Of signs alone, two vectors would
    often be equal where cols is small. One hash serves two vectors; vectors a and a + 1, a even, share block keys. */
 static void cg_lowrank_init_q_(uint64_t key, size_t cols, unsigned r, double *q) {
-    cg_key_ block_key = { 0, 0 };
+    cg_key_ block_key = { 0, 0, 0 };
     for (unsigned a = 0; a < r; a += 2)
         for (size_t j = 0; j < cols; j++) {
             uint64_t at = (uint64_t)(a / 2) * cols + j;

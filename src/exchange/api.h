@@ -96,7 +96,11 @@ enum {
        packets. Without this flag it is padded to the length of the others, if that follows from n */
     CG_MAY_ABSTAIN = 8,
     /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased */
-    CG_FEEDS_BACK = 32
+    CG_FEEDS_BACK = 32,
+    /* ranks round together: their noise is spread evenly, so that the mean has a smaller error, for no bits more
+       (cg_extra.correlated). For the routes allgather, server and scatter; nothing changes where op rounds to
+       nearest */
+    CG_CORRELATED = 128
 };
 
 /* A zero field means its default. All fields must be equal on all ranks, except weight, score, carry, warm, side, into,
@@ -122,7 +126,7 @@ typedef struct cg_exchange_desc {
     /* Low-rank: cols * r floats, zeros before the first step; the next power iteration starts from them */
     float *warm;
     const cg_extra *side; /* aux, scales, support and codecs for op; NULL: none */
-    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN, CG_CONFIRM, CG_MAY_ABSTAIN, CG_FEEDS_BACK */
+    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN, CG_CONFIRM, CG_MAY_ABSTAIN, CG_FEEDS_BACK, CG_CORRELATED */
     float *into;          /* n floats that receive the result; NULL: x receives it */
     /* n floats that overlap neither x nor into, or NULL. If given, the exchange ends with a step of SGD,
        model -= rate * result, instead of writing a result, and may use into (or x) as scratch. A sum of sparse f32

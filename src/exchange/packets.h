@@ -150,6 +150,7 @@ static void cg_stripes_compress_(cg_ex_ *ex) {
     ex->producer = NULL;
     if (ex->desc.side) side = *ex->desc.side;
     side.report = &report;
+    if (ex->desc.flags & CG_CORRELATED) side.correlated = (uint32_t)ex->transport.size;
     if (ex->desc.flags & CG_ABSTAIN) {
         const cg_tag tag = cg_stripe_tag_(ex, 0, 0);
         ex->contrib.len = cg_empty_packet_put_(&tag, ex->n, ex->own.packets);

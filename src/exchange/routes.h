@@ -135,6 +135,10 @@ static const char *cg_refused_route_(const cg_ex_ *ex) {
         return "stripes: k counts values of the whole vector; give a ratio";
     if (row->traits & CG_ROUTE_STRIPES_ && ex->desc.side && ex->desc.side->scale)
         return "stripes have buckets of their own: agree on scales with CG_AGREE_SCALES";
+    if (ex->desc.flags & CG_CORRELATED && !(row->traits & CG_ROUTE_PACKETS_MEET_))
+        return "correlated rounding is for packets that are added once, and these are encoded again at every hop or "
+               "not "
+               "rounded: take allgather, server or scatter";
     if (row->refusal && !row->accepts(ex)) return row->refusal;
     if (row->traits & CG_ROUTE_HAS_NO_WEIGHTS_ && ex->desc.weight != 0.0f)
         return "merge and region have no weights: take allgather, server, scatter, shared or linear";
@@ -238,7 +242,7 @@ static const char *cg_refused_(const cg_ex_ *ex, const cg_resolved_ *r, const cg
 /* Is a field of the description out of range? A sentence, or NULL. */
 static const char *cg_bad_field_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
-    const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK |
+    const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK | CG_CORRELATED |
         CG_SECOND_ROUND_;
     if (!cg_is_known_(d->route, d->fold) || (d->flags & ~flags)) return "unknown route, fold or flag";
     if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))

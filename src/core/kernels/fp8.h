@@ -1,14 +1,8 @@
 /* fp8: kernels of the formats E4M3 and E5M2, the values of E2M1, and E8M0 scales
 
-   Offers   fp8_encode, fp8_decode; cg_e2m1_values_, cg_e2m1_limits_, cg_e8m0_encode_, cg_e8m0_decode_; cg_noise_bits_
+   Offers   fp8_encode, fp8_decode; cg_e2m1_values_, cg_e2m1_limits_, cg_e8m0_encode_, cg_e8m0_decode_
    Needs    base, random, table, the vector layer, decode
    Touches  nothing but its arguments */
-
-/* The hash that a value rounds with: cg_noise_ is these bits as a fraction. */
-CG_INLINE_ uint32_t cg_noise_bits_(cg_key_ key, uint32_t position) {
-    uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
-    return position & 8 ? h << 16 | h >> 16 : h;
-}
 
 typedef struct cg_fp8_format_ {
     uint32_t dropped_bits;    /* mantissa bits that f32 has more */

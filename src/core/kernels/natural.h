@@ -1,7 +1,7 @@
 /* natural: kernels that round to powers of two: natural compression and natural dithering
 
    Offers   natural_encode, natural_decode, dither_encode, dither_decode
-   Needs    base, random, table, the vector layer, levels, fp8 (cg_noise_bits_)
+   Needs    base, random, table, the vector layer, levels
    Touches  nothing but its arguments */
 
 /* natural_encode: n exponent bytes (that of the f32, at most 254; 0: zero), then n sign bits as sign_encode has them (0

@@ -1,7 +1,7 @@
 /* stochastic: kernels that round to small floats and to the values of a table at random, so that the mean is kept
 
    Offers   half_stochastic, fp8_stochastic, nf4_stochastic
-   Needs    base, random, table, the vector layer, fp8 (cg_noise_bits_)
+   Needs    base, random, table, the vector layer
    Touches  nothing but its arguments */
 
 /* A format of floats with fewer bits than f32, as cg_fp8_format_ has it. */

@@ -94,7 +94,7 @@ static int cg_value_code_fits_(const cg_op *op) {
    scale is stored as the scale. */
 CG_OFFERED_ void cg_bucket_quantize_(
     const cg_kernels_ *kernels, const cg_stage *stage, float scale, const float *v, size_t n, uint8_t *codes) {
-    const cg_key_ unused = { 0, 0 }; /* no noise where rounding is to nearest */
+    const cg_key_ unused = { 0, 0, 0 }; /* no noise where rounding is to nearest */
     cg_quantizer_of_(stage)->encode(kernels, stage, &scale, unused, 0, v, n, codes, NULL);
 }
 CG_OFFERED_ void cg_bucket_dequantize_(
