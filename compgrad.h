@@ -960,7 +960,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 /* src/core/base/with.h */
 /* with: which rows of the tables this build has
 
-   Offers   CG_IF_, CG_OR_BUILT_, CG_MAY_LEAVE_OUT_, CG_LEFT_OUT_WHY_
+   Offers   CG_IF_, CG_OR_BUILT_, CG_MAY_LEAVE_OUT_, CG_KERNEL_, CG_HAS_KERNEL_TABLE_, CG_LEFT_OUT_WHY_
    Needs    the caller's COMPGRAD_ONLY and COMPGRAD_WITH_..., each empty or 1
    Touches  nothing
    A row of a table asks for the macro that has its name, so that there is no list beside the tables. A function that
@@ -983,6 +983,15 @@ void *memmove(void *to, const void *from, size_t bytes);
 #endif
 /* Of each row of a list, "| 1" if it is in the build. */
 #define CG_OR_BUILT_(id, ...) CG_IF_(COMPGRAD_WITH_##id, (| 1), (| 0))
+/* Calls a kernel of an ISA's table: CG_KERNEL_(kernels, axpby(...)). A build that leaves rows out and has no SIMD calls
+   its only kernels by their names, so that those which only such rows call are not in the object. */
+#if CG_MAY_LEAVE_OUT_ && !CG_VECTOR_
+#  define CG_HAS_KERNEL_TABLE_ 0
+#  define CG_KERNEL_(kernels, call) ((void)(kernels), cg_only_##call)
+#else
+#  define CG_HAS_KERNEL_TABLE_ 1
+#  define CG_KERNEL_(kernels, call) (kernels)->call
+#endif
 /* Of a row that was left out, what its stage is called, and its macro. */
 #define CG_LEFT_OUT_WHY_(name, macro) name " was left out of this build: COMPGRAD_WITH_" macro " takes it in"
 
@@ -1938,10 +1947,17 @@ typedef struct cg_line_target_ {
   X(void, line_estimate, (const cg_line_target_ *p, int rows, size_t many, float *out), (p, rows, many, out))
 /* clang-format on */
 #define CG_KERNEL_MEMBER_(result, name, parameters, arguments) result(*name) parameters;
-typedef struct cg_kernels_ {
+typedef struct cg_kernels_ { /* see CG_KERNEL_ */
     cg_isa isa;
+#if CG_HAS_KERNEL_TABLE_
     CG_KERNEL_LIST_(CG_KERNEL_MEMBER_)
+#endif
 } cg_kernels_;
+#if !CG_HAS_KERNEL_TABLE_
+#  define CG_KERNEL_ONLY_(result, name, parameters, arguments) CG_INLINE_ result cg_only_##name parameters;
+CG_KERNEL_LIST_(CG_KERNEL_ONLY_)
+#  undef CG_KERNEL_ONLY_
+#endif
 
 /* src/core/kernels/lanes.h */
 /* lanes: vectors of eight lanes, and the operations that work on each lane alone
@@ -3957,27 +3973,27 @@ CG_VECTOR_FN_ void cg_axpby_fading_simd_(
 /* axpby_fading for other headers; x and y may have any alignment. Without squares y may be x itself. */
 CG_OFFERED_ void cg_axpby_fading_(
     const cg_kernels_ *kernels, const float *x, size_t n, float alpha, float beta, float *y) {
-    kernels->axpby_fading(x, n, alpha, beta, y, CG_AXPBY_NO_SQUARES_, NULL);
+    CG_KERNEL_(kernels, axpby_fading(x, n, alpha, beta, y, CG_AXPBY_NO_SQUARES_, NULL));
 }
 /* The same; returns the sum of squares of the new y. */
 CG_OFFERED_ double cg_axpby_fading_energy_y_(
     const cg_kernels_ *kernels, const float *x, size_t n, float alpha, float beta, float *y) {
     double lanes[16] = { 0.0 };
-    kernels->axpby_fading(x, n, alpha, beta, y, CG_AXPBY_SQUARES_Y_, lanes);
+    CG_KERNEL_(kernels, axpby_fading(x, n, alpha, beta, y, CG_AXPBY_SQUARES_Y_, lanes));
     return cg_lanes_reduce_(lanes);
 }
 /* The same; returns the sum of squares of x, which should be in the cache: it is not prefetched. */
 CG_OFFERED_ double cg_axpby_fading_energy_x_(
     const cg_kernels_ *kernels, const float *x, size_t n, float alpha, float beta, float *y) {
     double lanes[16] = { 0.0 };
-    kernels->axpby_fading(x, n, alpha, beta, y, CG_AXPBY_SQUARES_X_, lanes);
+    CG_KERNEL_(kernels, axpby_fading(x, n, alpha, beta, y, CG_AXPBY_SQUARES_X_, lanes));
     return cg_lanes_reduce_(lanes);
 }
 /* y = y + alpha*x, where alpha*x counts as 0 below 2^-100; returns the sum of squares of the new y. */
 CG_OFFERED_ double cg_axpy_faded_energy_y_(
     const cg_kernels_ *kernels, const float *x, size_t n, float alpha, float *y) {
     double lanes[16] = { 0.0 };
-    kernels->axpby_fading(x, n, alpha, 1.0f, y, CG_AXPBY_FADE_X_, lanes);
+    CG_KERNEL_(kernels, axpby_fading(x, n, alpha, 1.0f, y, CG_AXPBY_FADE_X_, lanes));
     return cg_lanes_reduce_(lanes);
 }
 
@@ -6066,7 +6082,19 @@ CG_VECTOR_FN_ void cg_line_estimate_simd_(const cg_line_target_ *p, int rows, si
 /* The list that makes the members makes their values too: C++11 has no designated initialisers, but the order cannot
    get out of step. */
 #define CG_KERNEL_SCALAR_(result, name, parameters, arguments) cg_##name##_scalar_,
+#if CG_HAS_KERNEL_TABLE_
 static const cg_kernels_ cg_kernels_scalar_ = { CG_ISA_SCALAR, CG_KERNEL_LIST_(CG_KERNEL_SCALAR_) };
+#else /* see CG_KERNEL_ */
+static const cg_kernels_ cg_kernels_scalar_ = { CG_ISA_SCALAR };
+#  define CG_RETURN_void_
+#  define CG_RETURN_int_ return
+#  define CG_RETURN_float_ return
+#  define CG_RETURN_size_t_ return
+#  define CG_RETURN_uint32_t_ return
+#  define CG_KERNEL_ONLY_(result, name, parameters, arguments) \
+    CG_INLINE_ result cg_only_##name parameters { CG_RETURN_##result##_ cg_##name##_scalar_ arguments; }
+CG_KERNEL_LIST_(CG_KERNEL_ONLY_)
+#endif
 
 /* A vector kernel is inlined into a function of each ISA, and compiled for that. The build's own (cg_..._native_) is
    AVX2, NEON or WebAssembly SIMD128. */
@@ -6178,16 +6206,18 @@ static const cg_kernels_ *cg_kernels_now_(void) { return cg_kernels_of_(cg_isa_u
 
 /* For other headers, which do not see the kernel table. y may be at any address; v and y are one vector or apart. */
 CG_OFFERED_ void cg_axpby_(const float *v, size_t n, float alpha, float beta, float *y) { /* y = alpha v + beta y */
-    cg_kernels_now_()->axpby(v, n, alpha, beta, y, 0);
+    CG_KERNEL_(cg_kernels_now_(), axpby(v, n, alpha, beta, y, 0));
 }
 /* The largest magnitude as bits; CG_INF_BITS_ or more if some value is not finite. */
-CG_OFFERED_ uint32_t cg_absmax_bits_(const float *v, size_t n) { return cg_kernels_now_()->absmax_bits(v, n); }
+CG_OFFERED_ uint32_t cg_absmax_bits_(const float *v, size_t n) {
+    return CG_KERNEL_(cg_kernels_now_(), absmax_bits(v, n));
+}
 /* y = v, v = 0. stream: past the caches, y at a multiple of 16 bytes; last: no other call follows, so that the stores
    are made visible. */
 CG_OFFERED_ void cg_move_zero_(float *v, size_t n, float *y, int stream, int last) {
     const cg_kernels_ *kernels = cg_kernels_now_();
-    kernels->move_zero(v, n, y, stream);
-    if (stream && last) kernels->stream_fence();
+    CG_KERNEL_(kernels, move_zero(v, n, y, stream));
+    if (stream && last) CG_KERNEL_(kernels, stream_fence());
 }
 
 /* src/core/codes/bits.h */
@@ -6927,7 +6957,7 @@ CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t value_c
             return cg_piece_close_(CG_PIECE_CODED_, dense, out);
         }
     }
-    if (a->bits < 8) kernels->pack(symbols, n, a->bits, out);
+    if (a->bits < 8) CG_KERNEL_(kernels, pack(symbols, n, a->bits, out));
     else if (n) memcpy(out, symbols, n);
     return cg_piece_close_(CG_PIECE_PACKED_, packed, out);
 }
@@ -6961,7 +6991,7 @@ CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t value_code,
     const size_t bits = cg_min_(cg_piece_entry_bits_(entry), 8 * bytes);
     if (!n) return;
     if (mode == CG_PIECE_PACKED_ && bits >= n * a->bits) {
-        if (a->bits < 8) kernels->unpack(in, n, a->bits, symbols);
+        if (a->bits < 8) CG_KERNEL_(kernels, unpack(in, n, a->bits, symbols));
         else memcpy(symbols, in, n);
         if (a->max_symbol < (1u << a->bits) - 1)
             for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->max_symbol ? symbols[i] : a->max_symbol;
@@ -6997,11 +7027,11 @@ CG_NOINLINE_ uint32_t cg_floats_put_(
         uint8_t exponents[CG_CHUNK_];
         cg_huffman_ h;
         size_t coded;
-        kernels->exponents(width, in, n, exponents);
+        CG_KERNEL_(kernels, exponents(width, in, n, exponents));
         coded = cg_huffman_plan_(&h, exponents, n);
         if (coded < n) {
             cg_huffman_put_(&h, exponents, n, out, out + cap);
-            kernels->sign_mantissas(width, in, n, out + coded);
+            CG_KERNEL_(kernels, sign_mantissas(width, in, n, out + coded));
             return cg_piece_close_(CG_PIECE_CODED_, 8 * (coded + n * (width - 1)), out);
         }
         memcpy(out, in, n * width);
@@ -7033,7 +7063,7 @@ CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uin
     } else if (entry >> 30 == CG_PIECE_CODED_ && n <= CG_CHUNK_ && size >= sign_mantissas &&
         cg_huffman_header_get_(&h, 255, in, size - sign_mantissas, n)) {
         cg_huffman_get_(&h, in, n, exponents);
-        kernels->floats_join(width, exponents, in + (size - sign_mantissas), n, out);
+        CG_KERNEL_(kernels, floats_join(width, exponents, in + (size - sign_mantissas), n, out));
     } else {
         memset(out, 0, n * width);
     }
@@ -7233,9 +7263,10 @@ static void cg_matrix_times_(
     for (size_t strip = 0; strip < cols; strip += CG_STRIP_COLS_)
         for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
             for (size_t j = strip; j < cols && j < strip + CG_STRIP_COLS_; j += CG_TILE_COLS_)
-                kernels->project(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
-                    cg_min_(CG_TILE_COLS_, cols - j), q + j, cols, r, p + i, rows,
-                    cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j));
+                CG_KERNEL_(kernels,
+                    project(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
+                        cg_min_(CG_TILE_COLS_, cols - j), q + j, cols, r, p + i, rows,
+                        cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j)));
 }
 
 /* Makes the r vectors of p[r][rows] orthonormal, each orthogonalized twice against those before it; one that depends on
@@ -7292,9 +7323,10 @@ static double cg_lowrank_compute_q_(const cg_kernels_ *kernels, const float *m, 
     for (size_t strip = 0; strip < cols; strip += CG_STRIP_COLS_)
         for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
             for (size_t j = strip; j < cols && j < strip + CG_STRIP_COLS_; j += CG_TILE_COLS_)
-                kernels->project_t(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
-                    cg_min_(CG_TILE_COLS_, cols - j), cg_at_(p, i * r_max), r_max, r, q + j, cols,
-                    cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j));
+                CG_KERNEL_(kernels,
+                    project_t(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
+                        cg_min_(CG_TILE_COLS_, cols - j), cg_at_(p, i * r_max), r_max, r, q + j, cols,
+                        cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j)));
     for (size_t i = 0; i < r * cols; i++) {
         double v = cg_as_double_(cg_as_bits64_(q[i]) & (CG_TOO_LARGE_ >> 1));
         if (!cg_is_finite64_(v)) return v;
@@ -7500,8 +7532,9 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
             for (unsigned x = 0; x < many; x++)
                 for (size_t y = 0; y < run_length; y++)
                     panel[x * CG_TILE_COLS_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
-            kernels->project(
-                cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_TILE_COLS_, many, g + i * k + i, k, NULL);
+            CG_KERNEL_(kernels,
+                project(
+                    cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_TILE_COLS_, many, g + i * k + i, k, NULL));
         }
     }
     for (size_t i = 0; i < k; i++) {
@@ -8790,7 +8823,7 @@ static cg_checksum_ cg_checksum_concat_(cg_checksum_ s, cg_checksum_ t) {
 /* bytes is a multiple of 4; p may have any alignment. */
 static cg_checksum_ cg_checksum_of_(const cg_kernels_ *kernels, const uint8_t *p, size_t bytes) {
     cg_checksum_ s = { 0, 0, 0 };
-    if (bytes) kernels->checksum(&s, p, bytes / 4);
+    if (bytes) CG_KERNEL_(kernels, checksum(&s, p, bytes / 4));
     return s;
 }
 /* The checksum of so many words of zeros. */
@@ -9132,19 +9165,19 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
 /* what: CG_SUM_*. The sum is a part of the wire format, in the order of additions that kernels->lane_sum gives it. */
 static double cg_lane_sum_of_(const cg_kernels_ *kernels, const float *v, size_t n, int what) {
     double lanes[16] = { 0.0 };
-    kernels->lane_sum(v, n, what, lanes);
+    CG_KERNEL_(kernels, lane_sum(v, n, what, lanes));
     return cg_lanes_reduce_(lanes);
 }
 /* The measure functions: each also sees whether a value is not finite, see cg_bucket_stats_. */
 static void cg_measure_absmax_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     (void)stage;
-    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, CG_KERNEL_(kernels, absmax_bits(v, n)));
 }
 static void cg_measure_norm_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     if (stage->flags & CG_FLAG_MAX) {
-        stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
+        stat->absmax_bits = cg_max32_(stat->absmax_bits, CG_KERNEL_(kernels, absmax_bits(v, n)));
     } else { /* squares of finite floats do not overflow a double: Inf or NaN in the sum was Inf or NaN in v */
         double squares = cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
         stat->sums[0] += squares;
@@ -9153,21 +9186,21 @@ static void cg_measure_norm_(
 }
 static void cg_measure_ternary_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
-    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, CG_KERNEL_(kernels, absmax_bits(v, n)));
     if (!(stage->flags & CG_FLAG_CLIP)) return;
     stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
     stat->sums[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_VALUES_);
 }
 static void cg_measure_range_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
-    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->range(v, n, &stat->lo, &stat->hi));
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, CG_KERNEL_(kernels, range(v, n, &stat->lo, &stat->hi)));
     if (stage->flags & CG_FLAG_NORM) stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
 }
 static void cg_measure_signed_sums_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     uint8_t signs[CG_CHUNK_ / 8]; /* n <= CG_CHUNK_ */
     (void)stage;
-    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->sign_encode(v, n, signs, NULL));
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, CG_KERNEL_(kernels, sign_encode(v, n, signs, NULL)));
     stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NEGATIVE_);
     stat->sums[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NONNEGATIVE_);
     for (size_t i = 0; i < (n + 7) / 8; i++) stat->negatives += cg_popcount_(signs[i]);
@@ -9280,12 +9313,12 @@ CG_ENCODE_FN_(cg_encode_levels_) {
         q.prescale = 1.0f;
         q.encode_offset = 0.0f;
     }
-    kernels->levels_encode(&q, key, position, v, n, out);
+    CG_KERNEL_(kernels, levels_encode(&q, key, position, v, n, out));
     return 0; /* the values have been measured */
 }
 CG_DECODE_FN_(cg_decode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
-    kernels->levels_decode(&q, in, n, out, stream);
+    CG_KERNEL_(kernels, levels_decode(&q, in, n, out, stream));
 }
 
 /* flex16: integers of 16 bits times the scale, which cg_reduce needs for sums of levels. */
@@ -9326,25 +9359,26 @@ static void cg_decode_fp8_(
     const cg_kernels_ *kernels, float full_scale, float scale, const uint8_t *in, size_t n, float *out, int stream) {
     const int tiny = cg_is_tiny_(scale);
     if (tiny) scale = cg_times_(scale, CG_POW2_100_);
-    kernels->fp8_decode(in, n, scale / full_scale, full_scale > CG_E4M3_MAX_, out, stream && !tiny);
+    CG_KERNEL_(kernels, fp8_decode(in, n, scale / full_scale, full_scale > CG_E4M3_MAX_, out, stream && !tiny));
     for (size_t i = 0; tiny && i < n; i++) cg_store_(out, i, cg_times_(cg_load_(out, i), CG_POW2_MINUS_100_));
 }
-#define CG_FP8_(format, max)                                                                                   \
-  CG_ENCODE_FN_(cg_encode_##format##_) {                                                                       \
-    const int is_e5m2 = max > CG_E4M3_MAX_;                                                                    \
-    CG_UNUSED_(lanes);                                                                                         \
-    if (stage->flags & CG_FLAG_STOCHASTIC)                                                                     \
-      kernels->fp8_stochastic(v, n, scales[0], is_e5m2 ? CG_SMALL_E5M2_ : CG_SMALL_E4M3_, key, position, out); \
-    else kernels->fp8_encode(v, n, scales[0], is_e5m2, out);                                                   \
-    return 0;                                                                                                  \
-  }                                                                                                            \
-  CG_DECODE_FN_(cg_decode_##format##_) {                                                                       \
-    CG_UNUSED_(stage);                                                                                         \
-    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);                                               \
-  }                                                                                                            \
-  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                                                    \
-    CG_UNUSED_(stage);                                                                                         \
-    kernels->fp8_decode(in, n, scales[0], max > CG_E4M3_MAX_, out, stream);                                    \
+#define CG_FP8_(format, max)                                                                                        \
+  CG_ENCODE_FN_(cg_encode_##format##_) {                                                                            \
+    const int is_e5m2 = max > CG_E4M3_MAX_;                                                                         \
+    CG_UNUSED_(lanes);                                                                                              \
+    if (stage->flags & CG_FLAG_STOCHASTIC)                                                                          \
+      CG_KERNEL_(                                                                                                   \
+          kernels, fp8_stochastic(v, n, scales[0], is_e5m2 ? CG_SMALL_E5M2_ : CG_SMALL_E4M3_, key, position, out)); \
+    else CG_KERNEL_(kernels, fp8_encode(v, n, scales[0], is_e5m2, out));                                            \
+    return 0;                                                                                                       \
+  }                                                                                                                 \
+  CG_DECODE_FN_(cg_decode_##format##_) {                                                                            \
+    CG_UNUSED_(stage);                                                                                              \
+    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);                                                    \
+  }                                                                                                                 \
+  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                                                         \
+    CG_UNUSED_(stage);                                                                                              \
+    CG_KERNEL_(kernels, fp8_decode(in, n, scales[0], max > CG_E4M3_MAX_, out, stream));                             \
   }
 CG_FP8_(e4m3, CG_E4M3_MAX_)
 CG_FP8_(e5m2, CG_E5M2_MAX_)
@@ -9353,14 +9387,14 @@ CG_ENCODE_FN_(cg_encode_mx4_) {
     cg_bucketizer_ thresholds;
     CG_UNUSED_(lanes);
     if (stage->flags & CG_FLAG_STOCHASTIC) {
-        kernels->fp8_stochastic(v, n, scales[0], CG_SMALL_E2M1_, key, position, out);
+        CG_KERNEL_(kernels, fp8_stochastic(v, n, scales[0], CG_SMALL_E2M1_, key, position, out));
         return 0;
     }
     thresholds.inv_scale = scales[0];
     thresholds.limit_count = 7;
     thresholds.sign_bit = 8;
     memcpy(thresholds.limit, cg_e2m1_limits_, sizeof thresholds.limit);
-    kernels->bucketize(&thresholds, v, n, out, NULL, NULL);
+    CG_KERNEL_(kernels, bucketize(&thresholds, v, n, out, NULL, NULL));
     return 0;
 }
 CG_DECODE_FN_(cg_decode_mx4_) {
@@ -9370,7 +9404,7 @@ CG_DECODE_FN_(cg_decode_mx4_) {
         table[i] = cg_saturate_(cg_times_(cg_e2m1_values_[i], scales[0]));
         table[i + 8] = -table[i];
     }
-    kernels->table_decode(table, in, n, out, stream);
+    CG_KERNEL_(kernels, table_decode(table, in, n, out, stream));
 }
 /* NF4: quantiles of a normal distribution (QLoRA), and the limits between them, halfway. */
 static const float cg_nf4_values_[16] = { -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
@@ -9382,27 +9416,28 @@ static const float cg_nf4_limits_[15] = { -0.848096371f, -0.610632896f, -0.45999
     0.64278692f, 0.861478448f };
 CG_ENCODE_FN_(cg_encode_nf4_) {
     CG_UNUSED_(lanes);
-    if (stage->flags & CG_FLAG_STOCHASTIC) kernels->nf4_stochastic(cg_nf4_values_, scales[0], key, position, v, n, out);
-    else kernels->nf4_search(cg_nf4_limits_, scales[0], v, n, out);
+    if (stage->flags & CG_FLAG_STOCHASTIC)
+        CG_KERNEL_(kernels, nf4_stochastic(cg_nf4_values_, scales[0], key, position, v, n, out));
+    else CG_KERNEL_(kernels, nf4_search(cg_nf4_limits_, scales[0], v, n, out));
     return 0;
 }
 CG_DECODE_FN_(cg_decode_nf4_) {
     float table[16];
     CG_UNUSED_(stage);
     for (int i = 0; i < 16; i++) table[i] = cg_times_(cg_nf4_values_[i], scales[0]);
-    kernels->table_decode(table, in, n, out, stream);
+    CG_KERNEL_(kernels, table_decode(table, in, n, out, stream));
 }
 CG_ENCODE_FN_(cg_encode_dynamic_) {
     CG_UNUSED_(stage);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->dynamic8_encode(v, n, scales[0], out);
+    CG_KERNEL_(kernels, dynamic8_encode(v, n, scales[0], out));
     return 0;
 }
 CG_DECODE_FN_(cg_decode_dynamic_) {
     CG_UNUSED_(stage);
-    kernels->dynamic8_decode(in, n, scales[0], out, stream);
+    CG_KERNEL_(kernels, dynamic8_decode(in, n, scales[0], out, stream));
 }
 CG_ENCODE_FN_(cg_encode_dither_) {
     cg_dither_ q;
@@ -9410,34 +9445,34 @@ CG_ENCODE_FN_(cg_encode_dither_) {
     q.inv_scale = scales[0];
     q.bits = stage->arg;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST);
-    kernels->dither_encode(&q, key, position, v, n, out);
+    CG_KERNEL_(kernels, dither_encode(&q, key, position, v, n, out));
     return 0;
 }
-CG_DECODE_FN_(cg_decode_dither_) { kernels->dither_decode(stage->arg, scales[0], in, n, out, stream); }
+CG_DECODE_FN_(cg_decode_dither_) { CG_KERNEL_(kernels, dither_decode(stage->arg, scales[0], in, n, out, stream)); }
 CG_ENCODE_FN_(cg_encode_strom_) {
     CG_UNUSED_(scales);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->strom_encode(v, n, stage->value, out);
-    return kernels->absmax_bits(v, n);
+    CG_KERNEL_(kernels, strom_encode(v, n, stage->value, out));
+    return CG_KERNEL_(kernels, absmax_bits(v, n));
 }
 CG_DECODE_FN_(cg_decode_strom_) {
     float table[16] = { 0.0f };
     CG_UNUSED_(scales);
     table[0] = -stage->value;
     table[2] = stage->value;
-    kernels->table_decode(table, in, n, out, stream);
+    CG_KERNEL_(kernels, table_decode(table, in, n, out, stream));
 }
 CG_ENCODE_FN_(cg_encode_natural_) {
     CG_UNUSED_(scales);
     CG_UNUSED_(lanes);
-    return kernels->natural_encode(v, n, key, position, !(stage->flags & CG_FLAG_NEAREST), out);
+    return CG_KERNEL_(kernels, natural_encode(v, n, key, position, !(stage->flags & CG_FLAG_NEAREST), out));
 }
 CG_DECODE_FN_(cg_decode_natural_) {
     CG_UNUSED_(stage);
     CG_UNUSED_(scales);
-    kernels->natural_decode(in, n, out, stream);
+    CG_KERNEL_(kernels, natural_decode(in, n, out, stream));
 }
 /* mean: no codes at all, only the scale. */
 CG_ENCODE_FN_(cg_encode_none_) {
@@ -9467,7 +9502,7 @@ CG_ENCODE_FN_(cg_encode_onebit_) {
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->bucketize(&signs, v, n, out, NULL, NULL);
+    CG_KERNEL_(kernels, bucketize(&signs, v, n, out, NULL, NULL));
     return 0;
 }
 CG_DECODE_FN_(cg_decode_onebit_) {
@@ -9475,7 +9510,7 @@ CG_DECODE_FN_(cg_decode_onebit_) {
     CG_UNUSED_(stage);
     table[0] = scales[1];
     table[1] = scales[0];
-    kernels->table_decode(table, in, n, out, stream);
+    CG_KERNEL_(kernels, table_decode(table, in, n, out, stream));
 }
 
 /* src/core/quantize/lloyd.h */
@@ -9516,7 +9551,7 @@ CG_ENCODE_FN_(cg_encode_lloyd_) {
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     if (whole_bits == 1 && !extra_bit_n) { /* one centroid: the product is a multiple of the sum of magnitudes */
-        kernels->sign_encode(v, n, out, lanes);
+        CG_KERNEL_(kernels, sign_encode(v, n, out, lanes));
         for (int i = 0; i < 16; i++)
             lanes[i] *= (double)cg_lloyd_centroids_[0][0] * (cg_is_tiny_(scales[0]) ? (double)CG_POW2_100_ : 1.0);
         return 0;
@@ -9542,10 +9577,11 @@ CG_ENCODE_FN_(cg_encode_lloyd_) {
                     u = lifted;
                 }
                 thresholds.inv_scale = cg_ratio_or_zero_(32.0f, scale);
-                kernels->bucketize(&thresholds, u, sub_n, symbols + from + at, cg_lloyd_centroids_[bits - 1], lanes);
+                CG_KERNEL_(kernels,
+                    bucketize(&thresholds, u, sub_n, symbols + from + at, cg_lloyd_centroids_[bits - 1], lanes));
             }
         }
-        kernels->pack(symbols + from, many, bits, out);
+        CG_KERNEL_(kernels, pack(symbols + from, many, bits, out));
         out += many / 8 * bits;
     }
     return 0;
@@ -9565,7 +9601,8 @@ CG_DECODE_FN_(cg_decode_lloyd_) {
     const unsigned whole_bits = (unsigned)stage->value;
     uint8_t symbols[CG_ROTATE_BLOCK_];
     if (whole_bits == 1 && !extra_bit_n) {
-        kernels->sign_decode(in, n, cg_saturate_(cg_times_(scales[0], cg_lloyd_centroids_[0][0])), out, stream);
+        CG_KERNEL_(
+            kernels, sign_decode(in, n, cg_saturate_(cg_times_(scales[0], cg_lloyd_centroids_[0][0])), out, stream));
         return;
     }
     for (int group = 0; group < 2; group++) {
@@ -9577,8 +9614,8 @@ CG_DECODE_FN_(cg_decode_lloyd_) {
             table[i] = cg_saturate_(cg_times_(scales[0], cg_lloyd_centroids_[bits - 1][i]));
             table[i + half] = -table[i];
         }
-        kernels->unpack(in, many, bits, symbols);
-        kernels->table_decode(table, symbols, many, cg_at_mut_(out, from), stream);
+        CG_KERNEL_(kernels, unpack(in, many, bits, symbols));
+        CG_KERNEL_(kernels, table_decode(table, symbols, many, cg_at_mut_(out, from), stream));
         in += many / 8 * bits;
     }
 }
@@ -9600,7 +9637,7 @@ CG_DECODE_FN_(cg_decode_lloyd_) {
     (void)key;                                                                                              \
     (void)position;                                                                                         \
     (void)lanes;                                                                                            \
-    return kernels->kernel;                                                                                 \
+    return CG_KERNEL_(kernels, kernel);                                                                     \
   }
 CG_ENCODE_PLAIN_(cg_encode_f32_, copy(v, n, out))
 CG_ENCODE_PLAIN_(cg_encode_sign_, sign_encode(v, n, out, NULL))
@@ -9610,15 +9647,15 @@ static uint32_t cg_encode_f16_(const cg_kernels_ *kernels, const cg_stage *stage
     uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {
     (void)scales;
     (void)lanes;
-    return stage->flags & CG_FLAG_STOCHASTIC ? kernels->half_stochastic(v, n, key, position, 0, out)
-                                             : kernels->f16_encode(v, n, out);
+    return stage->flags & CG_FLAG_STOCHASTIC ? CG_KERNEL_(kernels, half_stochastic(v, n, key, position, 0, out))
+                                             : CG_KERNEL_(kernels, f16_encode(v, n, out));
 }
 static uint32_t cg_encode_bf16_(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
     uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {
     (void)scales;
     (void)lanes;
-    return stage->flags & CG_FLAG_STOCHASTIC ? kernels->half_stochastic(v, n, key, position, 1, out)
-                                             : kernels->bf16_encode(v, n, out);
+    return stage->flags & CG_FLAG_STOCHASTIC ? CG_KERNEL_(kernels, half_stochastic(v, n, key, position, 1, out))
+                                             : CG_KERNEL_(kernels, bf16_encode(v, n, out));
 }
 
 #define CG_DECODE_PLAIN_(name, statement)                                                                     \
@@ -9631,10 +9668,10 @@ static uint32_t cg_encode_bf16_(const cg_kernels_ *kernels, const cg_stage *stag
     statement;                                                                                                \
   }
 CG_DECODE_PLAIN_(cg_decode_f32_, for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_as_float_(cg_get32_(in + 4 * i))))
-CG_DECODE_PLAIN_(cg_decode_f16_, kernels->f16_decode(in, n, out, stream))
-CG_DECODE_PLAIN_(cg_decode_bf16_, kernels->bf16_decode(in, n, out, stream))
-CG_DECODE_PLAIN_(cg_decode_sign_, kernels->sign_decode(in, n, 1.0f, out, stream))
-CG_DECODE_PLAIN_(cg_decode_efsign_, kernels->sign_decode(in, n, scales[0], out, stream))
+CG_DECODE_PLAIN_(cg_decode_f16_, CG_KERNEL_(kernels, f16_decode(in, n, out, stream)))
+CG_DECODE_PLAIN_(cg_decode_bf16_, CG_KERNEL_(kernels, bf16_decode(in, n, out, stream)))
+CG_DECODE_PLAIN_(cg_decode_sign_, CG_KERNEL_(kernels, sign_decode(in, n, 1.0f, out, stream)))
+CG_DECODE_PLAIN_(cg_decode_efsign_, CG_KERNEL_(kernels, sign_decode(in, n, scales[0], out, stream)))
 #undef CG_DECODE_PLAIN_
 
 /* The largest magnitude of n floats as they are stored in a packet, as bits. */
@@ -9645,11 +9682,11 @@ static uint32_t cg_stored_absmax_bits_f32_(const cg_kernels_ *kernels, const uin
     for (size_t i = 0; i < n; i++) largest = cg_max32_(largest, cg_get32_(in + 4 * i) & CG_ABS_MASK_);
     return largest;
 #else
-    return kernels->absmax_bits((const float *)(const void *)in, n);
+    return CG_KERNEL_(kernels, absmax_bits((const float *)(const void *)in, n));
 #endif
 }
 static uint32_t cg_stored_absmax_bits_16_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) {
-    return kernels->absmax16_bits(in, n);
+    return CG_KERNEL_(kernels, absmax16_bits(in, n));
 }
 
 /* The symbols that an entropy code sees of a quantizer; 0: it writes no symbols. max_symbol may be smaller than the
@@ -9936,7 +9973,7 @@ static void cg_apply_rotation_(const cg_kernels_ *kernels, const cg_stage *stage
     uint32_t flips[96];
     const cg_key_ block_key = cg_block_key_(key ^ CG_ROTATE_SIGN_KEY_, block);
     for (uint32_t i = 0; i < 32u * stage->arg; i++) flips[i] = cg_hash32_(block_key, i);
-    kernels->rotate_from(from, v, flips, stage->arg, inverse);
+    CG_KERNEL_(kernels, rotate_from(from, v, flips, stage->arg, inverse));
 }
 static void cg_apply_dct_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block,
     const float *from, float *v, int inverse) {
@@ -9944,7 +9981,7 @@ static void cg_apply_dct_(const cg_kernels_ *kernels, const cg_stage *stage, uin
     (void)key;
     (void)block;
     if (v != from) memcpy(v, from, 4 * CG_DCT_BLOCK_);
-    kernels->dct(v, inverse);
+    CG_KERNEL_(kernels, dct(v, inverse));
 }
 /* Transforms block number `block` from `from`, of any alignment, to v, aligned, which may be the same address. The
    result is finite if the values are: a round multiplies the norm by 2^5, and the norm is at most 2^5 times the largest
@@ -9953,7 +9990,7 @@ static void cg_transform_block_(const cg_kernels_ *kernels, const cg_op *op, uin
     const float *from, float *v, int inverse) {
     const cg_transformer_ *row = cg_transformer_of_(op);
     const size_t block_size = row->block;
-    const uint32_t absmax_bits = kernels->absmax_bits(from, block_size);
+    const uint32_t absmax_bits = CG_KERNEL_(kernels, absmax_bits(from, block_size));
     const int huge = absmax_bits >= 0x75000000u && absmax_bits < CG_INF_BITS_; /* 2^107 */
     const float lift = op->transform.arg == 3 ? 1073741824.0f : 1048576.0f;    /* 2^30 for three rounds, 2^20 */
     if (huge)
@@ -10275,8 +10312,9 @@ static int cg_filter_producing_(const cg_kernels_ *kernels, const float *x, size
         energy += cg_producer_make_(producer, i, CG_CHUNK_, (float *)(uintptr_t)x);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         if (fits)
-            list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), threshold_bits, (uint32_t)i,
-                list->index_low + list->count, list->value + list->count);
+            list->count += CG_KERNEL_(kernels,
+                filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), threshold_bits, (uint32_t)i,
+                    list->index_low + list->count, list->value + list->count));
         fits = list->count <= list->capacity;
     }
     producer->energy += energy;
@@ -10298,8 +10336,9 @@ static int cg_filter_vector_(
             }
             list->block_sum += cg_lane_sum_of_(kernels, cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), CG_SUM_ABS_);
         }
-        list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), threshold_bits, (uint32_t)i,
-            list->index_low + list->count, list->value + list->count);
+        list->count += CG_KERNEL_(kernels,
+            filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), threshold_bits, (uint32_t)i, list->index_low + list->count,
+                list->value + list->count));
         if (list->count > list->capacity) return 0;
     }
     list->segment_start[list->segment_count] = list->count;
@@ -10332,8 +10371,9 @@ CG_NOINLINE_ size_t cg_filter_slice_(const cg_kernels_ *kernels, const cg_produc
     cg_fenv_ env = cg_fenv_enter_();
     for (size_t i = first; i < end && count + CG_CHUNK_ + CG_SLACK_ <= capacity; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, end - i);
-        count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, threshold_bits, (uint32_t)i,
-            list->index_low + offset + count, list->value + offset + count);
+        count += CG_KERNEL_(kernels,
+            filter(cg_values_view_(NULL, lazy, i, many, buf), many, threshold_bits, (uint32_t)i,
+                list->index_low + offset + count, list->value + offset + count));
     }
     cg_fenv_leave_(env);
     return count + CG_CHUNK_ + CG_SLACK_ <= capacity ? count : SIZE_MAX;
@@ -10369,8 +10409,9 @@ CG_NOINLINE_ int cg_filter_serial_(
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
-        list->count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, threshold_bits, (uint32_t)i,
-            list->index_low + list->count, list->value + list->count);
+        list->count += CG_KERNEL_(kernels,
+            filter(cg_values_view_(NULL, lazy, i, many, buf), many, threshold_bits, (uint32_t)i,
+                list->index_low + list->count, list->value + list->count));
         if (list->count > list->capacity) return 0;
     }
     list->segment_start[list->segment_count] = list->count;
@@ -10394,8 +10435,9 @@ CG_NOINLINE_ void cg_filter_with_ties_(const cg_kernels_ *kernels, const float *
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         if (list->count == k && (uint64_t)(n - 1) >> 32 == 0) break;
         from = list->count;
-        found = kernels->filter(cg_values_view_(x, lazy, i, many, buf), many, ties_left ? kth_bits : kth_bits + 1,
-            (uint32_t)i, list->index_low + from, list->value + from);
+        found = CG_KERNEL_(kernels,
+            filter(cg_values_view_(x, lazy, i, many, buf), many, ties_left ? kth_bits : kth_bits + 1, (uint32_t)i,
+                list->index_low + from, list->value + from));
         cg_list_compact_(list, from, from + found, &list->count, kth_bits, &ties_left);
     }
     list->segment_start[list->segment_count] = list->count;
@@ -10408,8 +10450,8 @@ CG_NOINLINE_ uint32_t cg_count_above_all_(const cg_kernels_ *kernels, const floa
     *above = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
-        absmax_bits = cg_max32_(
-            absmax_bits, kernels->count_above(cg_values_view_(x, lazy, i, many, buf), many, threshold_bits, above));
+        absmax_bits = cg_max32_(absmax_bits,
+            CG_KERNEL_(kernels, count_above(cg_values_view_(x, lazy, i, many, buf), many, threshold_bits, above)));
     }
     return absmax_bits;
 }
@@ -10468,7 +10510,7 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
     size_t at_least_lo = n, at_least_hi = 0;
     const cg_producer_ *lazy = producer && producer->lazy ? producer : NULL;
     if (x && !producer && n <= CG_FEW_AMONG_ && k <= CG_FEW_) { /* a look at each value costs less than a list of all */
-        const uint32_t largest = kernels->absmax_bits(x, n);
+        const uint32_t largest = CG_KERNEL_(kernels, absmax_bits(x, n));
         size_t ties = k;
         if (largest >= CG_INF_BITS_) return CG_E_NONFINITE;
         *threshold_bits = k == 1 ? largest : cg_kth_of_few_(x, n, &ties, 0, largest, cg_both_signs_);
@@ -10496,7 +10538,7 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
             hi = *threshold_bits;
             at_least_hi = list->count;
             if (hi == 1) { /* all that are not zero are in the list, so the k-th is zero */
-                if (kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
+                if (CG_KERNEL_(kernels, absmax_bits(list->value, list->count)) >= CG_INF_BITS_) return CG_E_NONFINITE;
                 cg_filter_with_ties_(kernels, x, lazy, n, 0, list->count, k, list);
                 list->has_all_ties = 0;
                 *threshold_bits = 0;
@@ -10517,7 +10559,7 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
             at_least_lo = above;
         }
     }
-    return kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_ ? CG_E_NONFINITE : CG_OK;
+    return CG_KERNEL_(kernels, absmax_bits(list->value, list->count)) >= CG_INF_BITS_ ? CG_E_NONFINITE : CG_OK;
 }
 /* The rank-th largest magnitude of n values (rank from 1 to n), as bits. *rank becomes its place among its equals:
    so many of them belong to the *rank largest. */
@@ -10564,7 +10606,7 @@ static uint32_t cg_list_keep_topk_(const cg_selector_ *p, size_t k, uint32_t thr
     cg_list_ *list = p->list;
     size_t ties_left = k;
     uint32_t kth_bits = cg_kth_(list->value, list->count, &ties_left, threshold_bits,
-        p->kernels->absmax_bits(list->value, list->count), cg_both_signs_);
+        CG_KERNEL_(p->kernels, absmax_bits(list->value, list->count)), cg_both_signs_);
     list->count = 0;
     for (uint64_t s = 0, from = 0, to; s < list->segment_count; s++, from = to) {
         to = list->segment_start[s + 1];
@@ -10593,7 +10635,7 @@ static cg_status cg_select_topk_by_ratio_(const cg_selector_ *p) { return cg_sel
 static cg_status cg_select_threshold_(const cg_selector_ *p) {
     const uint32_t least = (cg_as_bits_(p->info->op.select.value) & CG_ABS_MASK_) + 1;
     cg_filter_vector_(p->kernels, p->x, p->n, least, p->list);
-    return p->kernels->absmax_bits(p->list->value, p->list->count) >= CG_INF_BITS_ ? CG_E_NONFINITE : CG_OK;
+    return CG_KERNEL_(p->kernels, absmax_bits(p->list->value, p->list->count)) >= CG_INF_BITS_ ? CG_E_NONFINITE : CG_OK;
 }
 
 /* sample_n magnitudes, one of every `stride` values, at random places that are the same on all ranks.
@@ -10618,7 +10660,7 @@ static cg_status cg_select_by_estimate_(const cg_selector_ *p, size_t k, float t
     for (int tries = 0; tries < 10; tries++, threshold = cg_times_(threshold, 0.8f)) {
         const uint32_t threshold_bits = cg_as_bits_(threshold) & CG_ABS_MASK_;
         if (!cg_filter_vector_(p->kernels, p->x, p->n, threshold_bits, list)) break;
-        if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
+        if (CG_KERNEL_(p->kernels, absmax_bits(list->value, list->count)) >= CG_INF_BITS_) return CG_E_NONFINITE;
         p->info->threshold = threshold;
         if (list->count > p->max_selected) p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, threshold_bits));
         if (list->count >= k - k / 5) return CG_OK;
@@ -10645,7 +10687,7 @@ static cg_status cg_select_sidco_(const cg_selector_ *p) {
     double ratio = (double)k / (double)p->n, threshold = 0.0;
     float *sample = p->list->value;
     cg_strided_sample_(p, stride, sample_n, sample);
-    if (p->kernels->absmax_bits(sample, sample_n) >= CG_INF_BITS_) return CG_E_NONFINITE;
+    if (CG_KERNEL_(p->kernels, absmax_bits(sample, sample_n)) >= CG_INF_BITS_) return CG_E_NONFINITE;
     while (ratio < 1.0) {
         double sum = 0.0, step = -cg_ln_(ratio < 0.25 ? 0.25 : ratio);
         size_t above = 0;
@@ -10679,12 +10721,13 @@ static cg_below_sums_ cg_below_sums_of_(const cg_selector_ *p, uint32_t limit) {
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, p->n - i);
         const float *v = cg_at_(p->x, i);
-        const uint32_t absmax_bits = p->kernels->absmax_bits(v, many);
+        const uint32_t absmax_bits = CG_KERNEL_(p->kernels, absmax_bits(v, many));
         double sum = 0.0, squares = 0.0;
         below.absmax_bits = cg_max32_(below.absmax_bits, absmax_bits);
         if (absmax_bits < limit || absmax_bits - limit < 10u << 23) { /* 2^10 times the limit */
-            const size_t above =
-                absmax_bits < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->index_low, p->list->value);
+            const size_t above = absmax_bits < limit
+                ? 0
+                : CG_KERNEL_(p->kernels, filter(v, many, limit, 0, p->list->index_low, p->list->value));
             sum = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_ABS_);
             squares = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_SQUARES_);
             if (above) {
@@ -10724,7 +10767,7 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p) {
     s = cg_topk_candidates_(p->kernels, p->x, p->n, k + 1, list, NULL, &threshold_bits);
     list->sum_magnitudes = 0;
     if (s != CG_OK) return s;
-    absmax_bits = p->kernels->absmax_bits(list->value, list->count);
+    absmax_bits = CG_KERNEL_(p->kernels, absmax_bits(list->value, list->count));
     /* more than k values reach a threshold if and only if the (k+1)-th magnitude does: bisecting needs no counting */
     next_bits = cg_kth_(list->value, list->count, &kth, threshold_bits, absmax_bits, cg_both_signs_);
     /* no value reaches Inf, so cg_below_sums_of_ does not touch the list */
@@ -10746,7 +10789,7 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p) {
     if (low_bits < threshold_bits) { /* the candidates do not reach down to low_bits: count in another pass */
         size_t above = 0;
         for (size_t i = 0; low_bits && i < p->n; i += CG_CHUNK_)
-            p->kernels->count_above(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low_bits - 1, &above);
+            CG_KERNEL_(p->kernels, count_above(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low_bits - 1, &above));
         between_n = low_bits ? above : p->n;
     }
     for (size_t i = 0; i < list->count; i++) {
@@ -10813,8 +10856,9 @@ static cg_status cg_select_bernoulli_(const cg_selector_ *p, float threshold) {
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         cg_list_begin_segment_(list, i);
         bernoulli.key = cg_block_key_(p->rank_key ^ CG_BERNOULLI_KEY_, (uint64_t)i >> 16);
-        list->count += p->kernels->bernoulli(&bernoulli, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i,
-            list->index_low + list->count, list->value + list->count);
+        list->count += CG_KERNEL_(p->kernels,
+            bernoulli(&bernoulli, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i,
+                list->index_low + list->count, list->value + list->count));
     }
     cg_list_close_(list);
     return CG_OK;
@@ -10883,8 +10927,8 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
             const size_t many = cg_min_(CG_CHUNK_, n - i);
             uint8_t signs[CG_CHUNK_ / 8];
             size_t nonzero = 0, negative = 0;
-            p->kernels->sign_encode(cg_at_(p->x, i), many, signs, NULL);
-            p->kernels->count_above(cg_at_(p->x, i), many, 0, &nonzero);
+            CG_KERNEL_(p->kernels, sign_encode(cg_at_(p->x, i), many, signs, NULL));
+            CG_KERNEL_(p->kernels, count_above(cg_at_(p->x, i), many, 0, &nonzero));
             for (size_t j = 0; j < (many + 7) / 8; j++) negative += cg_popcount_(signs[j]);
             available[0] += nonzero - negative;
             available[1] += negative;
@@ -10906,7 +10950,7 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
     for (;; threshold_bits = 1) { /* a second time only after an estimate that was too high */
         available[0] = available[1] = 0;
         cg_filter_vector_(p->kernels, p->x, n, threshold_bits, list);
-        if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
+        if (CG_KERNEL_(p->kernels, absmax_bits(list->value, list->count)) >= CG_INF_BITS_) return CG_E_NONFINITE;
         for (size_t i = 0; i < list->count; i++) available[list->value[i] < 0.0f]++;
         if (threshold_bits == 1 || (available[0] >= quota[0] && available[1] >= quota[1])) break;
     }
@@ -10969,16 +11013,18 @@ static cg_status cg_select_adacomp_(const cg_selector_ *p) {
     float scale;
     if (!aux) return CG_E_ARG;
     if (p->n &&
-        (p->kernels->absmax_bits(p->x, p->n) >= CG_INF_BITS_ || p->kernels->absmax_bits(aux, p->n) >= CG_INF_BITS_))
+        (CG_KERNEL_(p->kernels, absmax_bits(p->x, p->n)) >= CG_INF_BITS_ ||
+            CG_KERNEL_(p->kernels, absmax_bits(aux, p->n)) >= CG_INF_BITS_))
         return CG_E_NONFINITE;
     for (size_t i = 0; i < p->n; i += cg_min_(bin, p->n - i), bins++)
-        absmax_sum += (double)cg_as_float_(p->kernels->absmax_bits(cg_at_(p->x, i), cg_min_(bin, p->n - i)));
+        absmax_sum += (double)cg_as_float_(
+            CG_KERNEL_(p->kernels, absmax_bits(cg_at_(p->x, i), cg_min_(bin, p->n - i))));
     scale = bins ? cg_saturate64_(absmax_sum / (double)bins) : 0.0f;
     list->count = 0;
     for (size_t i = 0, many; i < p->n; i += many) {
         uint32_t absmax_bits;
         many = cg_min_(bin, p->n - i);
-        absmax_bits = p->kernels->absmax_bits(cg_at_(p->x, i), many);
+        absmax_bits = CG_KERNEL_(p->kernels, absmax_bits(cg_at_(p->x, i), many));
         for (size_t j = i; j < i + many; j++) {
             float f = cg_load_(p->x, j);
             uint32_t m = cg_as_bits_(cg_plus_(f, cg_load_(aux, j))) & CG_ABS_MASK_;
@@ -11029,7 +11075,7 @@ static uint32_t cg_kth_bisect_(
             }
             pivot = cg_as_bits_(v[next]) & CG_ABS_MASK_;
         }
-        kernels->count_above(v, n, pivot, &count);
+        CG_KERNEL_(kernels, count_above(v, n, pivot, &count));
         if (count < k) {
             hi = pivot;
             larger = count;
@@ -11056,13 +11102,14 @@ static cg_status cg_select_chunked_(const cg_selector_ *p) {
             for (size_t j = i, sub_n; j < i + many; j += sub_n) { /* in steps that end where a segment may begin */
                 sub_n = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
                 cg_list_begin_segment_(list, j);
-                list->count += p->kernels->filter(cg_at_(p->x, j), sub_n, guess_bits, (uint32_t)j,
-                    list->index_low + list->count, list->value + list->count);
+                list->count += CG_KERNEL_(p->kernels,
+                    filter(cg_at_(p->x, j), sub_n, guess_bits, (uint32_t)j, list->index_low + list->count,
+                        list->value + list->count));
             }
             found = list->count - from;
             if (found >= k || !guess_bits) break;
         }
-        kth_bits = p->kernels->absmax_bits(list->value + from, found);
+        kth_bits = CG_KERNEL_(p->kernels, absmax_bits(list->value + from, found));
         if (kth_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
         kth_bits = cg_kth_bisect_(p->kernels, list->value + from, found, k, guess_bits, kth_bits, &above);
         ties_left = k - above;
@@ -11089,7 +11136,7 @@ static cg_status cg_select_blocks_(const cg_selector_ *p) {
     for (size_t i = 0, block = 0, many; i < p->n; i += many, block++) {
         uint32_t absmax_bits;
         many = cg_min_(size, p->n - i);
-        absmax_bits = p->kernels->absmax_bits(cg_at_(p->x, i), many);
+        absmax_bits = CG_KERNEL_(p->kernels, absmax_bits(cg_at_(p->x, i), many));
         if (absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
         cg_list_begin_segment_(list, block);
         if (!absmax_bits) continue;
@@ -11722,7 +11769,7 @@ static cg_index_reader_ cg_index_open_(const cg_info *info, const cg_plan_ *plan
     return r;
 }
 static size_t cg_index_get_bits_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    return r->kernels->index_get(&r->bits, index, count);
+    return CG_KERNEL_(r->kernels, index_get(&r->bits, index, count));
 }
 static size_t cg_index_get_golomb_(cg_index_reader_ *r, uint64_t *index, size_t count) {
     return cg_rice_reader_get_(&r->rice, index, count);
@@ -11761,7 +11808,7 @@ static int cg_index_padding_golomb_(const cg_index_reader_ *r, uint64_t k) { /* 
 }
 /* ... and whether it holds k ascending indices below the universe, and no more. *next: the last + 1, 0 if k is 0. */
 static int cg_index_check_bits_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
-    return r->kernels->index_check(&r->bits, k, r->universe, next);
+    return CG_KERNEL_(r->kernels, index_check(&r->bits, k, r->universe, next));
 }
 static int cg_index_check_golomb_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     uint64_t index[512], seen = 0;
@@ -12244,7 +12291,7 @@ static void cg_bucket_normalize_(
     const cg_kernels_ *kernels, float full_scale, float scale, const float *v, size_t n, float *out) {
     if (!cg_is_tiny_(scale) || scale == 0.0f) {
         for (size_t i = 0; i < n; i += 16) CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
-        kernels->axpby(v, n, cg_ratio_or_zero_(full_scale, scale), 0.0f, out, 0);
+        CG_KERNEL_(kernels, axpby(v, n, cg_ratio_or_zero_(full_scale, scale), 0.0f, out, 0));
         return;
     }
     scale = cg_times_(scale, CG_POW2_100_);
@@ -12268,7 +12315,7 @@ static int cg_encode_chunk_(
         return enc->absmax_bits < CG_INF_BITS_;
     }
     if (e->given_scales) { /* these values have not been measured */
-        enc->absmax_bits = cg_max32_(enc->absmax_bits, e->kernels->absmax_bits(v, many));
+        enc->absmax_bits = cg_max32_(enc->absmax_bits, CG_KERNEL_(e->kernels, absmax_bits(v, many)));
         if (enc->absmax_bits >= CG_INF_BITS_) return 0;
     }
     for (size_t i = first, b = first / bucket_size, stop; i < end; i = stop, b++) {
@@ -12323,10 +12370,10 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_
         if (producer && first % e->producer_step == 0)
             result->energy += cg_producer_make_(producer, first, e->producer_step, (float *)(uintptr_t)e->src->x);
         if (!cg_encode_chunk_(e, &enc, first, many, buf, pack ? symbols : out)) break;
-        if (pack) e->kernels->pack(symbols, many, lay->bits_x32 / 32, out);
+        if (pack) CG_KERNEL_(e->kernels, pack(symbols, many, lay->bits_x32 / 32, out));
         bytes = (size_t)(((uint64_t)many * lay->bits_x32 / 32 + 7) / 8);
         while (bytes % 4) out[bytes++] = 0; /* only at the end of the section */
-        if (e->to_sum) e->kernels->checksum(&result->checksum, out, bytes / 4);
+        if (e->to_sum) CG_KERNEL_(e->kernels, checksum(&result->checksum, out, bytes / 4));
     }
     result->absmax_bits = enc.absmax_bits;
     result->lane_total = cg_block_encoder_total_(&enc, e);
@@ -12353,7 +12400,7 @@ CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uin
         if (width == 4 && !CG_BIG_ENDIAN_) { /* floats are coded as they are */
             in = (const uint8_t *)cg_source_fetch_(e->src, piece, many, buf);
             enc.absmax_bits = cg_max32_(
-                enc.absmax_bits, e->kernels->absmax_bits((const float *)(const void *)in, many));
+                enc.absmax_bits, CG_KERNEL_(e->kernels, absmax_bits((const float *)(const void *)in, many)));
             ok = enc.absmax_bits < CG_INF_BITS_;
         } else
             for (size_t first = piece, sub_n; first < piece + many && ok; first += sub_n) {
@@ -12632,7 +12679,7 @@ CG_NOINLINE_ cg_status cg_source_prepare_(const cg_kernels_ *kernels, const cg_p
             v = cg_source_fetch_(src, i, many, list->materialized + i); /* writes `many` floats: whole blocks */
             if (v != list->materialized + i) memcpy(list->materialized + i, v, 4 * many);
         }
-        if (kernels->absmax_bits(list->materialized, transformed_n) >= CG_INF_BITS_) return CG_E_NONFINITE;
+        if (CG_KERNEL_(kernels, absmax_bits(list->materialized, transformed_n)) >= CG_INF_BITS_) return CG_E_NONFINITE;
         src->x = list->materialized;
         src->to_sample = src->to_transform = 0;
         src->count = transformed_n;
@@ -12664,7 +12711,7 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
     const cg_kernels_ *kernels, uint8_t *out, size_t cap, size_t *bytes, cg_checksum_ *sum) {
     cg_status s;
     for (size_t i = 0; i < lay->k; i += CG_CHUNK_)
-        if (kernels->absmax_bits(cg_at_(src->x, i), cg_min_(CG_CHUNK_, (size_t)lay->k - i)) >= CG_INF_BITS_)
+        if (CG_KERNEL_(kernels, absmax_bits(cg_at_(src->x, i), cg_min_(CG_CHUNK_, (size_t)lay->k - i))) >= CG_INF_BITS_)
             return CG_E_NONFINITE;
     *bytes = 0;
     s = lay->codec->compress(lay->codec, &info->op.quantize, &info->tag, src->x, (size_t)lay->k, out, cap, bytes);
@@ -12984,7 +13031,7 @@ static void cg_decode_buckets_(
 CG_NOINLINE_ void cg_decode_packed_(
     const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     uint8_t symbols[CG_CHUNK_];
-    d->kernels->unpack(in, many, d->lay.bits_x32 / 32, symbols);
+    CG_KERNEL_(d->kernels, unpack(in, many, d->lay.bits_x32 / 32, symbols));
     cg_decode_buckets_(d, symbols, first, many, out, stream);
 }
 /* Values [first, first + many) as floats: in out, or where they lie, at any alignment; NULL: the user codec refused, or
@@ -12997,7 +13044,7 @@ static const float *cg_decode_chunk_(
     if (lay->codec) {
         cg_status s = lay->codec->decode(
             lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
-        return s == CG_OK && d->kernels->absmax_bits(out, many) < CG_INF_BITS_ ? out : NULL;
+        return s == CG_OK && CG_KERNEL_(d->kernels, absmax_bits(out, many)) < CG_INF_BITS_ ? out : NULL;
     }
     in = cg_is_coded_(lay) ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
 #if !CG_BIG_ENDIAN_
@@ -13045,7 +13092,8 @@ static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
 static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_checksum_ *sum) {
     const uint8_t *in = d->codes + cg_codes_offset_(&d->lay, first);
     const cg_quantizer_ *quantizer = d->lay.quantizer;
-    if (d->info.packet_bytes > CG_SMALL_PACKET_) d->kernels->checksum(sum, in, cg_codes_words_(&d->lay, many));
+    if (d->info.packet_bytes > CG_SMALL_PACKET_)
+        CG_KERNEL_(d->kernels, checksum(sum, in, cg_codes_words_(&d->lay, many)));
     return !quantizer->stored_absmax_bits ||
         quantizer->stored_absmax_bits(d->kernels, in, many) < quantizer->stored_limit;
 }
@@ -13223,11 +13271,11 @@ CG_NOINLINE_ int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *se
             if (transformed) v = cg_inverse_transform_chunk_(d, sel, cursor, first, out);
             else v = cg_decode_chunk_(d, cursor, first, many, in_place ? y : out, in_place && d->non_temporal);
             if (v && d->sink) *energy += d->sink->take_dense(d->sink->user, first, many, v);
-            else if (v && v != y) d->kernels->axpby(v, many, d->alpha, d->beta, y, d->non_temporal);
+            else if (v && v != y) CG_KERNEL_(d->kernels, axpby(v, many, d->alpha, d->beta, y, d->non_temporal));
             ok = v != NULL;
         }
     }
-    if (d->non_temporal) d->kernels->stream_fence();
+    if (d->non_temporal) CG_KERNEL_(d->kernels, stream_fence());
     cg_fenv_leave_thread_(env);
     return ok;
 }
@@ -13362,8 +13410,9 @@ static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_piece_cursor_ *cursor
             for (size_t i = 0, in_block; i < many; i += in_block) {
                 in_block = cg_min_(
                     many - i, (size_t)(sel.reader.values_per_index - index[i] % sel.reader.values_per_index));
-                d->kernels->axpby(
-                    value + i, in_block, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)index[i]), 0);
+                CG_KERNEL_(d->kernels,
+                    axpby(value + i, in_block, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)index[i]),
+                        0));
             }
         } else if (d->beta == 0.0f)
             for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)index[i], value[i]);
@@ -13399,7 +13448,7 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
         cg_coordinates_get_(d, &sel.reader, first, many, index);
         for (size_t i = 0; i < many; i++) {
             while ((size_t)index[i] - base >= CG_CHUNK_) {
-                d->kernels->axpby(chunk, CG_CHUNK_, 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
+                CG_KERNEL_(d->kernels, axpby(chunk, CG_CHUNK_, 1.0f, 0.0f, cg_at_mut_(d->y, base), 1));
                 while (touched_n) chunk[touched[--touched_n]] = 0.0f;
                 base += CG_CHUNK_;
             }
@@ -13408,10 +13457,10 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
         }
     }
     for (; base < n; base += CG_CHUNK_) {
-        d->kernels->axpby(chunk, cg_min_(CG_CHUNK_, n - base), 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
+        CG_KERNEL_(d->kernels, axpby(chunk, cg_min_(CG_CHUNK_, n - base), 1.0f, 0.0f, cg_at_mut_(d->y, base), 1));
         while (touched_n) chunk[touched[--touched_n]] = 0.0f;
     }
-    d->kernels->stream_fence();
+    CG_KERNEL_(d->kernels, stream_fence());
     return CG_OK;
 }
 /* A result that is sparse, or that is dense but has to be decoded in order. cursor: uninitialised, NULL without a value
@@ -13447,20 +13496,22 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
             float *y = d->sink ? d->y : cg_at_mut_(d->y, i * cols + j);
             for (size_t c = 0; c < tall * r; c++) p_tile[c] = cg_as_float_(cg_get32_(p + 4 * (i * r + c)));
             if (in_place) {
-                d->kernels->lowrank_tile(
-                    p_tile, q_tile, many, r, tall, many, y, cols, d->non_temporal && cols % 4 == 0);
+                CG_KERNEL_(d->kernels,
+                    lowrank_tile(p_tile, q_tile, many, r, tall, many, y, cols, d->non_temporal && cols % 4 == 0));
             } else {
-                d->kernels->lowrank_tile(p_tile, q_tile, many, r, tall, many, out, many, 0);
+                CG_KERNEL_(d->kernels, lowrank_tile(p_tile, q_tile, many, r, tall, many, out, many, 0));
                 for (size_t row = 0; row < tall; row++) {
                     if (d->sink)
                         d->sink->energy += d->sink->take_dense(
                             d->sink->user, (i + row) * cols + j, many, out + row * many);
-                    else d->kernels->axpby(out + row * many, many, d->alpha, d->beta, cg_at_mut_(y, row * cols), 0);
+                    else
+                        CG_KERNEL_(
+                            d->kernels, axpby(out + row * many, many, d->alpha, d->beta, cg_at_mut_(y, row * cols), 0));
                 }
             }
         }
     }
-    if (d->non_temporal) d->kernels->stream_fence();
+    if (d->non_temporal) CG_KERNEL_(d->kernels, stream_fence());
 }
 
 /* src/core/decode.h */
@@ -13561,7 +13612,7 @@ static cg_status cg_select_given_(const cg_selector_ *p) {
         cg_coordinates_get_(&support, &r, first, many, index);
         for (size_t i = 0; i < many; i++) p->list->value[first + i] = cg_load_(p->x, (size_t)index[i]);
     }
-    if (p->kernels->absmax_bits(p->list->value, (size_t)k) >= CG_INF_BITS_) return CG_E_NONFINITE;
+    if (CG_KERNEL_(p->kernels, absmax_bits(p->list->value, (size_t)k)) >= CG_INF_BITS_) return CG_E_NONFINITE;
     p->list->count = 0;
     p->info->k = k;
     p->info->op.select.size = cg_support_fingerprint_(&support);
@@ -13947,7 +13998,7 @@ static cg_status cg_packet_from_list_(cg_info *info, const cg_list_ *list, uint8
     index_bytes = cg_index_bytes_(info->index_code, plan.universe, list->count);
     info->value_bytes = 4 * list->count;
     if (cg_add_sat_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
-    kernels->copy(list->value, list->count, out + CG_HEADER_BYTES);
+    CG_KERNEL_(kernels, copy(list->value, list->count, out + CG_HEADER_BYTES));
     info->index_bytes = index_bytes
         ? cg_index_put_(info->index_code, plan.universe, list, out + CG_HEADER_BYTES + info->value_bytes)
         : 0;
@@ -13986,7 +14037,7 @@ static void cg_reduce_levels_(
         stage.arg = cg_get16_(q + 2);
         max_symbol = (uint16_t)(2 * cg_grid_zero_symbol_(&stage, &bits));
         in += CG_HEADER_BYTES + (size_t)reducer->in_lay.scale_bytes + first / 8 * bits;
-        if (bits < 8) kernels->unpack(in, many, bits, symbols);
+        if (bits < 8) CG_KERNEL_(kernels, unpack(in, many, bits, symbols));
         else if (bits == 8) memcpy(symbols, in, many);
         if (bits <= 8)
             for (size_t j = 0; j < many; j++)
@@ -14002,7 +14053,8 @@ static void cg_reduce_levels_(
         if (reducer->out_lay.bits_x32 > 8 * 32) cg_put16_(codes + 2 * j, (uint32_t)sum);
     }
     if (reducer->out_lay.bits_x32 > 8 * 32) return;
-    if (reducer->out_lay.bits_x32 < 8 * 32) kernels->pack(symbols, many, reducer->out_lay.bits_x32 / 32, codes);
+    if (reducer->out_lay.bits_x32 < 8 * 32)
+        CG_KERNEL_(kernels, pack(symbols, many, reducer->out_lay.bits_x32 / 32, codes));
     else memcpy(codes, symbols, many);
 }
 /* The sum of decoded packets as little-endian floats at sum, of any alignment; packets have been verified. */
@@ -14013,7 +14065,7 @@ CG_NOINLINE_ cg_status cg_reduce_decoded_(const cg_kernels_ *kernels, const cg_r
         cg_decoder_ d;
         s = cg_reducer_packet_open_(reducer, i, &d);
         if (s == CG_OK) s = cg_packet_decode_(&d, NULL, 1.0f, i ? 1.0f : 0.0f, sum, NULL, 1);
-        if (s == CG_OK && i && kernels->absmax_bits(sum, n) >= CG_INF_BITS_)
+        if (s == CG_OK && i && CG_KERNEL_(kernels, absmax_bits(sum, n)) >= CG_INF_BITS_)
             for (size_t j = 0; j < n; j++) cg_store_(sum, j, cg_saturate_(cg_load_(sum, j)));
     }
     for (size_t j = 0; CG_BIG_ENDIAN_ && j < n; j++)
@@ -14056,7 +14108,7 @@ CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size
                 if (!w) return CG_E_CORRUPT;
                 for (size_t j = 0; i && j < many; j++)
                     sum[j] = cg_saturate_(cg_plus_(cg_as_float_(cg_get32_(codes + 4 * (first + j))), cg_load_(w, j)));
-                kernels->copy(i ? sum : w, many, codes + 4 * first);
+                CG_KERNEL_(kernels, copy(i ? sum : w, many, codes + 4 * first));
             }
         }
     }
@@ -14149,8 +14201,9 @@ CG_NOINLINE_ cg_status cg_vote_(
     memset(sums, 0, sizeof sums);
     for (size_t at = 0, many; at < bytes; at += many) {
         many = cg_min_(TILE, bytes - at);
-        kernels->vote(in, count, many, out + CG_HEADER_BYTES + at);
-        for (size_t i = 0; count <= FUSED_MAX && i < count; i++) kernels->checksum(&sums[i], in[i], many / 4);
+        CG_KERNEL_(kernels, vote(in, count, many, out + CG_HEADER_BYTES + at));
+        for (size_t i = 0; count <= FUSED_MAX && i < count; i++)
+            CG_KERNEL_(kernels, checksum(&sums[i], in[i], many / 4));
         for (size_t i = 0; i < count; i++) in[i] += many;
     }
     for (size_t i = 0; count <= FUSED_MAX && i < count; i++) {
@@ -14466,17 +14519,17 @@ static void cg_swap16_(uint16_t *half, size_t n) {
 }
 CG_API_ void cg_f16_from_f32(const float *x, size_t n, uint16_t *half) {
     cg_fenv_ env = cg_fenv_enter_();
-    if (n) cg_kernels_now_()->f16_encode(x, n, (uint8_t *)half);
+    if (n) CG_KERNEL_(cg_kernels_now_(), f16_encode(x, n, (uint8_t *)half));
     cg_swap16_(half, n);
     cg_fenv_leave_(env);
 }
 CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half) {
-    if (n) cg_kernels_now_()->bf16_encode(x, n, (uint8_t *)half);
+    if (n) CG_KERNEL_(cg_kernels_now_(), bf16_encode(x, n, (uint8_t *)half));
     cg_swap16_(half, n);
 }
 /* By chunks, as a big-endian machine needs a little-endian copy. */
-static void cg_widen_(
-    void (*widen)(const uint8_t *in, size_t n, float *out, int stream), const uint16_t *half, size_t n, float *x) {
+static void cg_widen_(int is_bf16, const uint16_t *half, size_t n, float *x) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
     uint16_t wire[CG_CHUNK_];
     cg_fenv_ env = cg_fenv_enter_();
     for (size_t i = 0, many; i < n; i += many) {
@@ -14487,16 +14540,13 @@ static void cg_widen_(
             cg_swap16_(wire, many);
             in = (const uint8_t *)wire;
         }
-        widen(in, many, cg_at_mut_(x, i), 0);
+        if (is_bf16) CG_KERNEL_(kernels, bf16_decode(in, many, cg_at_mut_(x, i), 0));
+        else CG_KERNEL_(kernels, f16_decode(in, many, cg_at_mut_(x, i), 0));
     }
     cg_fenv_leave_(env);
 }
-CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) {
-    cg_widen_(cg_kernels_now_()->f16_decode, half, n, x);
-}
-CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) {
-    cg_widen_(cg_kernels_now_()->bf16_decode, half, n, x);
-}
+CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) { cg_widen_(0, half, n, x); }
+CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) { cg_widen_(1, half, n, x); }
 
 /* src/core/status.h */
 /* status: what a status code and a report mean, in words, and the version

@@ -1044,7 +1044,7 @@ static void cg_residual8_encode_(const cg_kernels_ *kernels, const cg_ef *ef, si
     const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
     uint8_t *at = cg_residual8_scale_at_(ef, bucket);
     /* 0x7f7f is the upper half of the largest float */
-    const uint32_t scale_up16 = (kernels->absmax_bits(v, many) + 0xffffu) >> 16,
+    const uint32_t scale_up16 = (CG_KERNEL_(kernels, absmax_bits(v, many)) + 0xffffu) >> 16,
                    scale16 = scale_up16 > 0x7f7fu ? 0x7f7fu : scale_up16;
     const float scale = cg_as_float_(scale16 << 16);
     at[0] = (uint8_t)scale16;
@@ -1149,7 +1149,7 @@ static double cg_ef_pass_energy_(const void *user, size_t first, size_t many, fl
 }
 /* Of a block: 1 if a magnitude reaches CG_EF_HUGE_, 1e100 if a value is not finite, else 0. */
 static double cg_ef_pass_count_huge_(const void *user, size_t first, size_t many, float *x) {
-    const uint32_t absmax_bits = ((const cg_ef_step_ *)user)->kernels->absmax_bits(x, many);
+    const uint32_t absmax_bits = CG_KERNEL_(((const cg_ef_step_ *)user)->kernels, absmax_bits(x, many));
     (void)first;
     return absmax_bits >= CG_INF_BITS_ ? 1e100 : absmax_bits >= cg_as_bits_(CG_EF_HUGE_) ? 1.0 : 0.0;
 }
@@ -1209,7 +1209,7 @@ CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t man
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
         /* a shift does not fade, nor does what was received */
         if (cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_ | CG_EF_KEEPS_NOTHING_))
-            st->kernels->axpby(g, some, st->p_from_g, st->p_from_e, p, 0);
+            CG_KERNEL_(st->kernels, axpby(g, some, st->p_from_g, st->p_from_e, p, 0));
         else cg_axpby_fading_(st->kernels, g, some, st->p_from_g, st->p_from_e, p);
         cg_ef_saturate_(st, p, some);
         energy += cg_energy_(st->kernels, p, some);
@@ -1233,7 +1233,7 @@ static float cg_ef_compensated_absmax_(const cg_ef_step_ *st, size_t n) {
     uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         cg_ef_compensate_(st, i, cg_min_(CG_CHUNK_, n - i), p);
-        absmax_bits = cg_max32_(absmax_bits, st->kernels->absmax_bits(p, cg_min_(CG_CHUNK_, n - i)));
+        absmax_bits = cg_max32_(absmax_bits, CG_KERNEL_(st->kernels, absmax_bits(p, cg_min_(CG_CHUNK_, n - i))));
     }
     return cg_as_float_(absmax_bits);
 }
@@ -1520,10 +1520,10 @@ static double cg_ef_received_hash_(const void *user, size_t first, size_t many, 
     cg_checksum_ sum = { 0, 0, 0 };
     uint8_t word[4];
     (void)user;
-    if (!CG_BIG_ENDIAN_) kernels->checksum(&sum, (const uint8_t *)(const void *)received, many);
+    if (!CG_BIG_ENDIAN_) CG_KERNEL_(kernels, checksum(&sum, (const uint8_t *)(const void *)received, many));
     for (size_t i = 0; CG_BIG_ENDIAN_ && i < many; i++) {
         cg_put32_(word, cg_load_bits_(received, i));
-        kernels->checksum(&sum, word, 1);
+        CG_KERNEL_(kernels, checksum(&sum, word, 1));
     }
     return (double)(cg_mix64_(cg_mix64_(sum.a + first) ^ sum.b) >> 32);
 }
@@ -1562,7 +1562,7 @@ CG_NOINLINE_ double cg_ef_error_dense_(const void *user, size_t first, size_t ma
         some = cg_min_(CG_CHUNK_, many - i);
         cg_ef_compensate_(st, first + i, some, p);
         sum -= cg_energy_(st->kernels, p, some);
-        st->kernels->axpby(cg_at_(v, i), some, -1.0f, 1.0f, p, 0);
+        CG_KERNEL_(st->kernels, axpby(cg_at_(v, i), some, -1.0f, 1.0f, p, 0));
         sum += cg_energy_(st->kernels, p, some);
     }
     return sum;
@@ -2495,7 +2495,7 @@ static void cg_ef_solve_(cg_ef *ef, cg_ef_step_ *st, int which, float v_from_g, 
 /* Pass: e = e - u, saturated; user is a cg_ef_step_. */
 static double cg_ef_subtract_velocity_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
-    st->kernels->axpby(cg_at_(st->ef->vector[1], first), many, -1.0f, 1.0f, e, 0);
+    CG_KERNEL_(st->kernels, axpby(cg_at_(st->ef->vector[1], first), many, -1.0f, 1.0f, e, 0));
     cg_ef_saturate_(st, e, many);
     return 0.0;
 }
@@ -2624,13 +2624,13 @@ static void cg_ef_receive_difference_(const cg_ef *ef, size_t many, float *recei
     const cg_kernels_ *kernels = cg_kernels_now_();
     float buf[CG_CHUNK_];
     if (ef->received_by == 1.0f) {
-        kernels->axpby(received, many, 1.0f, 1.0f, mean, 0);
+        CG_KERNEL_(kernels, axpby(received, many, 1.0f, 1.0f, mean, 0));
         memcpy(received, mean, 4 * many);
         return;
     }
     memcpy(buf, mean, 4 * many);
-    kernels->axpby(received, many, 1.0f, 1.0f, mean, 0);
-    kernels->axpby(buf, many, ef->received_by, 1.0f, received, 0);
+    CG_KERNEL_(kernels, axpby(received, many, 1.0f, 1.0f, mean, 0));
+    CG_KERNEL_(kernels, axpby(buf, many, ef->received_by, 1.0f, received, 0));
 }
 static void cg_ef_receive_mean_(const cg_ef *ef, size_t many, float *received, float *mean) {
     (void)ef;
@@ -2640,12 +2640,12 @@ static void cg_ef_receive_mean_(const cg_ef *ef, size_t many, float *received, f
 static void cg_ef_receive_filtered_(const cg_ef *ef, size_t many, float *received, float *mean) {
     float buf[CG_CHUNK_];
     memcpy(buf, mean, 4 * many);
-    cg_kernels_now_()->axpby(received, many, -ef->desc.momentum, 1.0f, mean, 0);
+    CG_KERNEL_(cg_kernels_now_(), axpby(received, many, -ef->desc.momentum, 1.0f, mean, 0));
     memcpy(received, buf, 4 * many);
 }
 /* base = base + lambda mean, which is the result. */
 static void cg_ef_receive_models_(const cg_ef *ef, size_t many, float *received, float *mean) {
-    if (!cg_ef_begins_(ef)) cg_kernels_now_()->axpby(received, many, 1.0f, ef->received_by, mean, 0);
+    if (!cg_ef_begins_(ef)) CG_KERNEL_(cg_kernels_now_(), axpby(received, many, 1.0f, ef->received_by, mean, 0));
     memcpy(received, mean, 4 * many);
 }
 

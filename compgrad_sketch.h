@@ -386,7 +386,7 @@ CG_NOINLINE_ void cg_sketch_add_slice_(cg_sketch *s, const float *x, float weigh
                 p[hits].prefetch = next[r].cells;
             hits += in_slice;
         }
-        kernels->line_add(p, hits, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight);
+        CG_KERNEL_(kernels, line_add(p, hits, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight));
     }
     cg_fenv_leave_(env);
 }
@@ -409,7 +409,8 @@ CG_NOINLINE_ void cg_sketch_add_groups_(cg_sketch *s, const float *x, float weig
         for (int r = from; r < to; r++) {
             const cg_line_target_ p = cg_line_target_of_(s, r, cg_line_hash_(cg_row_key_(s, r), line));
             cg_group_add_(s, r, line,
-                kernels->line_project(&p, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight));
+                CG_KERNEL_(
+                    kernels, line_project(&p, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight)));
         }
     cg_fenv_leave_(env);
 }
@@ -419,7 +420,7 @@ static int cg_slice_finite_(const float *x, size_t n, int thread, int threads) {
     const size_t to = n / (size_t)threads * (size_t)thread +
         (thread + 1 == threads ? n - n / (size_t)threads * (size_t)thread : n / (size_t)threads);
     for (size_t i = n / (size_t)threads * (size_t)thread; i < to; i += CG_BLOCK_)
-        if (kernels->absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, to - i)) >= CG_INF_BITS_) return 0;
+        if (CG_KERNEL_(kernels, absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, to - i))) >= CG_INF_BITS_) return 0;
     return 1;
 }
 /* Nothing is added unless all values are finite. `many` is the number of threads: CG_PARALLEL_ looks at a variable of
@@ -493,7 +494,7 @@ CG_API_ cg_status cg_sketch_merge(cg_sketch *to, const cg_sketch *from) {
     if (!to || !from || to == from) return CG_E_ARG;
     if (!cg_sketch_same_(to, from)) return CG_E_MISMATCH;
     env = cg_fenv_enter_();
-    cg_kernels_now_()->axpby(from->cells, to->count, 1.0f, 1.0f, to->cells, 0);
+    CG_KERNEL_(cg_kernels_now_(), axpby(from->cells, to->count, 1.0f, 1.0f, to->cells, 0));
     cg_fenv_leave_(env);
     return CG_OK;
 }
@@ -501,7 +502,7 @@ CG_API_ cg_status cg_sketch_scale(cg_sketch *sketch, float by) {
     cg_fenv_ env;
     if (!sketch || !cg_is_finite_(by)) return CG_E_ARG;
     env = cg_fenv_enter_();
-    cg_kernels_now_()->axpby(sketch->cells, sketch->count, by, 0.0f, sketch->cells, 0);
+    CG_KERNEL_(cg_kernels_now_(), axpby(sketch->cells, sketch->count, by, 0.0f, sketch->cells, 0));
     cg_fenv_leave_(env);
     return CG_OK;
 }
@@ -552,7 +553,7 @@ static double cg_sketch_estimate_range_(const void *user, size_t first, size_t m
         cg_line_target_ *next = p[~line & 1];
         cg_line_targets_(s, keys, line + 1, next);
         for (int r = 0; r < s->desc.rows; r++) now[r].prefetch = next[r].cells;
-        kernels->line_estimate(now, s->desc.rows, cg_min_(CG_SKETCH_LINE_, many - i), cg_at_mut_(out, i));
+        CG_KERNEL_(kernels, line_estimate(now, s->desc.rows, cg_min_(CG_SKETCH_LINE_, many - i), cg_at_mut_(out, i)));
     }
     return 0.0;
 }
@@ -616,7 +617,8 @@ typedef struct cg_heavy_search_ {
 static cg_status cg_check_finite_(const float *x, size_t n) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     for (size_t i = 0; i < n; i += CG_BLOCK_)
-        if (kernels->absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_INF_BITS_) return CG_E_NONFINITE;
+        if (CG_KERNEL_(kernels, absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i))) >= CG_INF_BITS_)
+            return CG_E_NONFINITE;
     return CG_OK;
 }
 /* Top-k as an operator: cg_scratch and cg_list_open_ read k and the kind of list from it. */
@@ -751,7 +753,7 @@ static cg_status cg_heavy_search_above_(cg_heavy_search_ *h, double threshold, s
     if (!(h->sketch->levels && threshold >= reliable && cg_heavy_search_groups_(h, threshold)) &&
         !cg_filter_lazy_(h->picker.kernels, &h->fill, h->sketch->desc.n, threshold_bits, &h->list))
         return cg_select_topk_(&h->picker, k); /* more than fit reach the threshold, so the k largest do */
-    if (h->picker.kernels->absmax_bits(h->list.value, h->list.count) >= CG_INF_BITS_) return CG_E_NONFINITE;
+    if (CG_KERNEL_(h->picker.kernels, absmax_bits(h->list.value, h->list.count)) >= CG_INF_BITS_) return CG_E_NONFINITE;
     if (h->list.count > k) cg_list_keep_topk_(&h->picker, k, threshold_bits);
     return CG_OK;
 }
@@ -949,7 +951,7 @@ static void cg_clamp_all_(float *x, size_t n) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i += CG_BLOCK_)
-        absmax_bits = cg_max32_(absmax_bits, kernels->absmax_bits(x + i, cg_min_(CG_BLOCK_, n - i)));
+        absmax_bits = cg_max32_(absmax_bits, CG_KERNEL_(kernels, absmax_bits(x + i, cg_min_(CG_BLOCK_, n - i))));
     for (size_t i = 0; absmax_bits > cg_as_bits_(CG_CLAMP_LIMIT_) && i < n; i++)
         x[i] = x[i] > CG_CLAMP_LIMIT_ ? CG_CLAMP_LIMIT_ : x[i] < -CG_CLAMP_LIMIT_ ? -CG_CLAMP_LIMIT_ : x[i];
 }
@@ -1084,7 +1086,7 @@ static cg_status cg_sketched_accumulate_(cg_sketched *sgd, const cg_exchange_des
     const size_t n = d->sketch.n;
     if (n && sgd->velocity) cg_axpby_fading_(kernels, grad, n, 1.0f, d->momentum, sgd->velocity);
     if (n && sgd->velocity) cg_clamp_all_(sgd->velocity, n);
-    if (n) kernels->axpby(sgd->velocity ? sgd->velocity : grad, n, 1.0f, 1.0f, sgd->error, 0);
+    if (n) CG_KERNEL_(kernels, axpby(sgd->velocity ? sgd->velocity : grad, n, 1.0f, 1.0f, sgd->error, 0));
     if (n) cg_clamp_all_(sgd->error, n);
     /* another hash in every step, so that coordinates that collide do not collide for ever */
     sgd->sketch.desc.seed = cg_mix64_(d->sketch.seed ^ cg_mix64_(desc->tag.step + 1));
@@ -1243,8 +1245,8 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     for (size_t i = 0; i < cell_count && s == CG_OK; i += CG_CHUNK_) { /* is the new error finite, too? */
         const size_t many = cg_min_(CG_CHUNK_, cell_count - i);
         memcpy(chunk, sgd->error.cells + i, 4 * many);
-        kernels->axpby(sgd->fresh.cells + i, many, rate, 1.0f, chunk, 0);
-        if (kernels->absmax_bits(chunk, many) >= CG_INF_BITS_) s = CG_E_NONFINITE;
+        CG_KERNEL_(kernels, axpby(sgd->fresh.cells + i, many, rate, 1.0f, chunk, 0));
+        if (CG_KERNEL_(kernels, absmax_bits(chunk, many)) >= CG_INF_BITS_) s = CG_E_NONFINITE;
     }
     if (s != CG_OK) {
         report->rank = t->rank;
@@ -1253,7 +1255,7 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
         return s;
     }
     memcpy(sgd->momentum.cells, sgd->fresh.cells, 4 * cell_count);
-    kernels->axpby(sgd->momentum.cells, cell_count, rate, 1.0f, sgd->error.cells, 0);
+    CG_KERNEL_(kernels, axpby(sgd->momentum.cells, cell_count, rate, 1.0f, sgd->error.cells, 0));
     s = cg_sketch_heavy(&sgd->error, k, r.index, r.value, r.scratch, r.scratch_bytes);
     if (s == CG_OK) s = cg_sketch_zero(&sgd->error, r.index, k);
     if (s == CG_OK) s = cg_sketch_zero(&sgd->momentum, r.index, k);

@@ -165,8 +165,9 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
             for (unsigned x = 0; x < many; x++)
                 for (size_t y = 0; y < run_length; y++)
                     panel[x * CG_TILE_COLS_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
-            kernels->project(
-                cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_TILE_COLS_, many, g + i * k + i, k, NULL);
+            CG_KERNEL_(kernels,
+                project(
+                    cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_TILE_COLS_, many, g + i * k + i, k, NULL));
         }
     }
     for (size_t i = 0; i < k; i++) {

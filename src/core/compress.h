@@ -91,7 +91,7 @@ CG_NOINLINE_ cg_status cg_source_prepare_(const cg_kernels_ *kernels, const cg_p
             v = cg_source_fetch_(src, i, many, list->materialized + i); /* writes `many` floats: whole blocks */
             if (v != list->materialized + i) memcpy(list->materialized + i, v, 4 * many);
         }
-        if (kernels->absmax_bits(list->materialized, transformed_n) >= CG_INF_BITS_) return CG_E_NONFINITE;
+        if (CG_KERNEL_(kernels, absmax_bits(list->materialized, transformed_n)) >= CG_INF_BITS_) return CG_E_NONFINITE;
         src->x = list->materialized;
         src->to_sample = src->to_transform = 0;
         src->count = transformed_n;
@@ -123,7 +123,7 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
     const cg_kernels_ *kernels, uint8_t *out, size_t cap, size_t *bytes, cg_checksum_ *sum) {
     cg_status s;
     for (size_t i = 0; i < lay->k; i += CG_CHUNK_)
-        if (kernels->absmax_bits(cg_at_(src->x, i), cg_min_(CG_CHUNK_, (size_t)lay->k - i)) >= CG_INF_BITS_)
+        if (CG_KERNEL_(kernels, absmax_bits(cg_at_(src->x, i), cg_min_(CG_CHUNK_, (size_t)lay->k - i))) >= CG_INF_BITS_)
             return CG_E_NONFINITE;
     *bytes = 0;
     s = lay->codec->compress(lay->codec, &info->op.quantize, &info->tag, src->x, (size_t)lay->k, out, cap, bytes);

@@ -95,7 +95,7 @@ static cg_status cg_select_given_(const cg_selector_ *p) {
         cg_coordinates_get_(&support, &r, first, many, index);
         for (size_t i = 0; i < many; i++) p->list->value[first + i] = cg_load_(p->x, (size_t)index[i]);
     }
-    if (p->kernels->absmax_bits(p->list->value, (size_t)k) >= CG_INF_BITS_) return CG_E_NONFINITE;
+    if (CG_KERNEL_(p->kernels, absmax_bits(p->list->value, (size_t)k)) >= CG_INF_BITS_) return CG_E_NONFINITE;
     p->list->count = 0;
     p->info->k = k;
     p->info->op.select.size = cg_support_fingerprint_(&support);

@@ -94,11 +94,11 @@ CG_NOINLINE_ int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *se
             if (transformed) v = cg_inverse_transform_chunk_(d, sel, cursor, first, out);
             else v = cg_decode_chunk_(d, cursor, first, many, in_place ? y : out, in_place && d->non_temporal);
             if (v && d->sink) *energy += d->sink->take_dense(d->sink->user, first, many, v);
-            else if (v && v != y) d->kernels->axpby(v, many, d->alpha, d->beta, y, d->non_temporal);
+            else if (v && v != y) CG_KERNEL_(d->kernels, axpby(v, many, d->alpha, d->beta, y, d->non_temporal));
             ok = v != NULL;
         }
     }
-    if (d->non_temporal) d->kernels->stream_fence();
+    if (d->non_temporal) CG_KERNEL_(d->kernels, stream_fence());
     cg_fenv_leave_thread_(env);
     return ok;
 }
@@ -233,8 +233,9 @@ static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_piece_cursor_ *cursor
             for (size_t i = 0, in_block; i < many; i += in_block) {
                 in_block = cg_min_(
                     many - i, (size_t)(sel.reader.values_per_index - index[i] % sel.reader.values_per_index));
-                d->kernels->axpby(
-                    value + i, in_block, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)index[i]), 0);
+                CG_KERNEL_(d->kernels,
+                    axpby(value + i, in_block, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)index[i]),
+                        0));
             }
         } else if (d->beta == 0.0f)
             for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)index[i], value[i]);
@@ -270,7 +271,7 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
         cg_coordinates_get_(d, &sel.reader, first, many, index);
         for (size_t i = 0; i < many; i++) {
             while ((size_t)index[i] - base >= CG_CHUNK_) {
-                d->kernels->axpby(chunk, CG_CHUNK_, 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
+                CG_KERNEL_(d->kernels, axpby(chunk, CG_CHUNK_, 1.0f, 0.0f, cg_at_mut_(d->y, base), 1));
                 while (touched_n) chunk[touched[--touched_n]] = 0.0f;
                 base += CG_CHUNK_;
             }
@@ -279,10 +280,10 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
         }
     }
     for (; base < n; base += CG_CHUNK_) {
-        d->kernels->axpby(chunk, cg_min_(CG_CHUNK_, n - base), 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
+        CG_KERNEL_(d->kernels, axpby(chunk, cg_min_(CG_CHUNK_, n - base), 1.0f, 0.0f, cg_at_mut_(d->y, base), 1));
         while (touched_n) chunk[touched[--touched_n]] = 0.0f;
     }
-    d->kernels->stream_fence();
+    CG_KERNEL_(d->kernels, stream_fence());
     return CG_OK;
 }
 /* A result that is sparse, or that is dense but has to be decoded in order. cursor: uninitialised, NULL without a value
@@ -318,18 +319,20 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
             float *y = d->sink ? d->y : cg_at_mut_(d->y, i * cols + j);
             for (size_t c = 0; c < tall * r; c++) p_tile[c] = cg_as_float_(cg_get32_(p + 4 * (i * r + c)));
             if (in_place) {
-                d->kernels->lowrank_tile(
-                    p_tile, q_tile, many, r, tall, many, y, cols, d->non_temporal && cols % 4 == 0);
+                CG_KERNEL_(d->kernels,
+                    lowrank_tile(p_tile, q_tile, many, r, tall, many, y, cols, d->non_temporal && cols % 4 == 0));
             } else {
-                d->kernels->lowrank_tile(p_tile, q_tile, many, r, tall, many, out, many, 0);
+                CG_KERNEL_(d->kernels, lowrank_tile(p_tile, q_tile, many, r, tall, many, out, many, 0));
                 for (size_t row = 0; row < tall; row++) {
                     if (d->sink)
                         d->sink->energy += d->sink->take_dense(
                             d->sink->user, (i + row) * cols + j, many, out + row * many);
-                    else d->kernels->axpby(out + row * many, many, d->alpha, d->beta, cg_at_mut_(y, row * cols), 0);
+                    else
+                        CG_KERNEL_(
+                            d->kernels, axpby(out + row * many, many, d->alpha, d->beta, cg_at_mut_(y, row * cols), 0));
                 }
             }
         }
     }
-    if (d->non_temporal) d->kernels->stream_fence();
+    if (d->non_temporal) CG_KERNEL_(d->kernels, stream_fence());
 }

@@ -90,7 +90,7 @@ static void cg_decode_buckets_(
 CG_NOINLINE_ void cg_decode_packed_(
     const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     uint8_t symbols[CG_CHUNK_];
-    d->kernels->unpack(in, many, d->lay.bits_x32 / 32, symbols);
+    CG_KERNEL_(d->kernels, unpack(in, many, d->lay.bits_x32 / 32, symbols));
     cg_decode_buckets_(d, symbols, first, many, out, stream);
 }
 /* Values [first, first + many) as floats: in out, or where they lie, at any alignment; NULL: the user codec refused, or
@@ -103,7 +103,7 @@ static const float *cg_decode_chunk_(
     if (lay->codec) {
         cg_status s = lay->codec->decode(
             lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
-        return s == CG_OK && d->kernels->absmax_bits(out, many) < CG_INF_BITS_ ? out : NULL;
+        return s == CG_OK && CG_KERNEL_(d->kernels, absmax_bits(out, many)) < CG_INF_BITS_ ? out : NULL;
     }
     in = cg_is_coded_(lay) ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
 #if !CG_BIG_ENDIAN_

@@ -139,7 +139,7 @@ static void cg_bucket_normalize_(
     const cg_kernels_ *kernels, float full_scale, float scale, const float *v, size_t n, float *out) {
     if (!cg_is_tiny_(scale) || scale == 0.0f) {
         for (size_t i = 0; i < n; i += 16) CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
-        kernels->axpby(v, n, cg_ratio_or_zero_(full_scale, scale), 0.0f, out, 0);
+        CG_KERNEL_(kernels, axpby(v, n, cg_ratio_or_zero_(full_scale, scale), 0.0f, out, 0));
         return;
     }
     scale = cg_times_(scale, CG_POW2_100_);
@@ -163,7 +163,7 @@ static int cg_encode_chunk_(
         return enc->absmax_bits < CG_INF_BITS_;
     }
     if (e->given_scales) { /* these values have not been measured */
-        enc->absmax_bits = cg_max32_(enc->absmax_bits, e->kernels->absmax_bits(v, many));
+        enc->absmax_bits = cg_max32_(enc->absmax_bits, CG_KERNEL_(e->kernels, absmax_bits(v, many)));
         if (enc->absmax_bits >= CG_INF_BITS_) return 0;
     }
     for (size_t i = first, b = first / bucket_size, stop; i < end; i = stop, b++) {
@@ -218,10 +218,10 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_
         if (producer && first % e->producer_step == 0)
             result->energy += cg_producer_make_(producer, first, e->producer_step, (float *)(uintptr_t)e->src->x);
         if (!cg_encode_chunk_(e, &enc, first, many, buf, pack ? symbols : out)) break;
-        if (pack) e->kernels->pack(symbols, many, lay->bits_x32 / 32, out);
+        if (pack) CG_KERNEL_(e->kernels, pack(symbols, many, lay->bits_x32 / 32, out));
         bytes = (size_t)(((uint64_t)many * lay->bits_x32 / 32 + 7) / 8);
         while (bytes % 4) out[bytes++] = 0; /* only at the end of the section */
-        if (e->to_sum) e->kernels->checksum(&result->checksum, out, bytes / 4);
+        if (e->to_sum) CG_KERNEL_(e->kernels, checksum(&result->checksum, out, bytes / 4));
     }
     result->absmax_bits = enc.absmax_bits;
     result->lane_total = cg_block_encoder_total_(&enc, e);
@@ -248,7 +248,7 @@ CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uin
         if (width == 4 && !CG_BIG_ENDIAN_) { /* floats are coded as they are */
             in = (const uint8_t *)cg_source_fetch_(e->src, piece, many, buf);
             enc.absmax_bits = cg_max32_(
-                enc.absmax_bits, e->kernels->absmax_bits((const float *)(const void *)in, many));
+                enc.absmax_bits, CG_KERNEL_(e->kernels, absmax_bits((const float *)(const void *)in, many)));
             ok = enc.absmax_bits < CG_INF_BITS_;
         } else
             for (size_t first = piece, sub_n; first < piece + many && ok; first += sub_n) {

@@ -14,17 +14,17 @@ static void cg_swap16_(uint16_t *half, size_t n) {
 }
 CG_API_ void cg_f16_from_f32(const float *x, size_t n, uint16_t *half) {
     cg_fenv_ env = cg_fenv_enter_();
-    if (n) cg_kernels_now_()->f16_encode(x, n, (uint8_t *)half);
+    if (n) CG_KERNEL_(cg_kernels_now_(), f16_encode(x, n, (uint8_t *)half));
     cg_swap16_(half, n);
     cg_fenv_leave_(env);
 }
 CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half) {
-    if (n) cg_kernels_now_()->bf16_encode(x, n, (uint8_t *)half);
+    if (n) CG_KERNEL_(cg_kernels_now_(), bf16_encode(x, n, (uint8_t *)half));
     cg_swap16_(half, n);
 }
 /* By chunks, as a big-endian machine needs a little-endian copy. */
-static void cg_widen_(
-    void (*widen)(const uint8_t *in, size_t n, float *out, int stream), const uint16_t *half, size_t n, float *x) {
+static void cg_widen_(int is_bf16, const uint16_t *half, size_t n, float *x) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
     uint16_t wire[CG_CHUNK_];
     cg_fenv_ env = cg_fenv_enter_();
     for (size_t i = 0, many; i < n; i += many) {
@@ -35,13 +35,10 @@ static void cg_widen_(
             cg_swap16_(wire, many);
             in = (const uint8_t *)wire;
         }
-        widen(in, many, cg_at_mut_(x, i), 0);
+        if (is_bf16) CG_KERNEL_(kernels, bf16_decode(in, many, cg_at_mut_(x, i), 0));
+        else CG_KERNEL_(kernels, f16_decode(in, many, cg_at_mut_(x, i), 0));
     }
     cg_fenv_leave_(env);
 }
-CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) {
-    cg_widen_(cg_kernels_now_()->f16_decode, half, n, x);
-}
-CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) {
-    cg_widen_(cg_kernels_now_()->bf16_decode, half, n, x);
-}
+CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) { cg_widen_(0, half, n, x); }
+CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) { cg_widen_(1, half, n, x); }

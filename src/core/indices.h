@@ -162,7 +162,7 @@ static cg_index_reader_ cg_index_open_(const cg_info *info, const cg_plan_ *plan
     return r;
 }
 static size_t cg_index_get_bits_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    return r->kernels->index_get(&r->bits, index, count);
+    return CG_KERNEL_(r->kernels, index_get(&r->bits, index, count));
 }
 static size_t cg_index_get_golomb_(cg_index_reader_ *r, uint64_t *index, size_t count) {
     return cg_rice_reader_get_(&r->rice, index, count);
@@ -201,7 +201,7 @@ static int cg_index_padding_golomb_(const cg_index_reader_ *r, uint64_t k) { /* 
 }
 /* ... and whether it holds k ascending indices below the universe, and no more. *next: the last + 1, 0 if k is 0. */
 static int cg_index_check_bits_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
-    return r->kernels->index_check(&r->bits, k, r->universe, next);
+    return CG_KERNEL_(r->kernels, index_check(&r->bits, k, r->universe, next));
 }
 static int cg_index_check_golomb_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     uint64_t index[512], seen = 0;

@@ -44,9 +44,10 @@ static void cg_matrix_times_(
     for (size_t strip = 0; strip < cols; strip += CG_STRIP_COLS_)
         for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
             for (size_t j = strip; j < cols && j < strip + CG_STRIP_COLS_; j += CG_TILE_COLS_)
-                kernels->project(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
-                    cg_min_(CG_TILE_COLS_, cols - j), q + j, cols, r, p + i, rows,
-                    cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j));
+                CG_KERNEL_(kernels,
+                    project(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
+                        cg_min_(CG_TILE_COLS_, cols - j), q + j, cols, r, p + i, rows,
+                        cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j)));
 }
 
 /* Makes the r vectors of p[r][rows] orthonormal, each orthogonalized twice against those before it; one that depends on
@@ -103,9 +104,10 @@ static double cg_lowrank_compute_q_(const cg_kernels_ *kernels, const float *m, 
     for (size_t strip = 0; strip < cols; strip += CG_STRIP_COLS_)
         for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
             for (size_t j = strip; j < cols && j < strip + CG_STRIP_COLS_; j += CG_TILE_COLS_)
-                kernels->project_t(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
-                    cg_min_(CG_TILE_COLS_, cols - j), cg_at_(p, i * r_max), r_max, r, q + j, cols,
-                    cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j));
+                CG_KERNEL_(kernels,
+                    project_t(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
+                        cg_min_(CG_TILE_COLS_, cols - j), cg_at_(p, i * r_max), r_max, r, q + j, cols,
+                        cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j)));
     for (size_t i = 0; i < r * cols; i++) {
         double v = cg_as_double_(cg_as_bits64_(q[i]) & (CG_TOO_LARGE_ >> 1));
         if (!cg_is_finite64_(v)) return v;

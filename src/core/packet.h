@@ -17,7 +17,7 @@ static cg_checksum_ cg_checksum_concat_(cg_checksum_ s, cg_checksum_ t) {
 /* bytes is a multiple of 4; p may have any alignment. */
 static cg_checksum_ cg_checksum_of_(const cg_kernels_ *kernels, const uint8_t *p, size_t bytes) {
     cg_checksum_ s = { 0, 0, 0 };
-    if (bytes) kernels->checksum(&s, p, bytes / 4);
+    if (bytes) CG_KERNEL_(kernels, checksum(&s, p, bytes / 4));
     return s;
 }
 /* The checksum of so many words of zeros. */

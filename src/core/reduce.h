@@ -217,7 +217,7 @@ static cg_status cg_packet_from_list_(cg_info *info, const cg_list_ *list, uint8
     index_bytes = cg_index_bytes_(info->index_code, plan.universe, list->count);
     info->value_bytes = 4 * list->count;
     if (cg_add_sat_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
-    kernels->copy(list->value, list->count, out + CG_HEADER_BYTES);
+    CG_KERNEL_(kernels, copy(list->value, list->count, out + CG_HEADER_BYTES));
     info->index_bytes = index_bytes
         ? cg_index_put_(info->index_code, plan.universe, list, out + CG_HEADER_BYTES + info->value_bytes)
         : 0;
@@ -256,7 +256,7 @@ static void cg_reduce_levels_(
         stage.arg = cg_get16_(q + 2);
         max_symbol = (uint16_t)(2 * cg_grid_zero_symbol_(&stage, &bits));
         in += CG_HEADER_BYTES + (size_t)reducer->in_lay.scale_bytes + first / 8 * bits;
-        if (bits < 8) kernels->unpack(in, many, bits, symbols);
+        if (bits < 8) CG_KERNEL_(kernels, unpack(in, many, bits, symbols));
         else if (bits == 8) memcpy(symbols, in, many);
         if (bits <= 8)
             for (size_t j = 0; j < many; j++)
@@ -272,7 +272,8 @@ static void cg_reduce_levels_(
         if (reducer->out_lay.bits_x32 > 8 * 32) cg_put16_(codes + 2 * j, (uint32_t)sum);
     }
     if (reducer->out_lay.bits_x32 > 8 * 32) return;
-    if (reducer->out_lay.bits_x32 < 8 * 32) kernels->pack(symbols, many, reducer->out_lay.bits_x32 / 32, codes);
+    if (reducer->out_lay.bits_x32 < 8 * 32)
+        CG_KERNEL_(kernels, pack(symbols, many, reducer->out_lay.bits_x32 / 32, codes));
     else memcpy(codes, symbols, many);
 }
 /* The sum of decoded packets as little-endian floats at sum, of any alignment; packets have been verified. */
@@ -283,7 +284,7 @@ CG_NOINLINE_ cg_status cg_reduce_decoded_(const cg_kernels_ *kernels, const cg_r
         cg_decoder_ d;
         s = cg_reducer_packet_open_(reducer, i, &d);
         if (s == CG_OK) s = cg_packet_decode_(&d, NULL, 1.0f, i ? 1.0f : 0.0f, sum, NULL, 1);
-        if (s == CG_OK && i && kernels->absmax_bits(sum, n) >= CG_INF_BITS_)
+        if (s == CG_OK && i && CG_KERNEL_(kernels, absmax_bits(sum, n)) >= CG_INF_BITS_)
             for (size_t j = 0; j < n; j++) cg_store_(sum, j, cg_saturate_(cg_load_(sum, j)));
     }
     for (size_t j = 0; CG_BIG_ENDIAN_ && j < n; j++)
@@ -326,7 +327,7 @@ CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size
                 if (!w) return CG_E_CORRUPT;
                 for (size_t j = 0; i && j < many; j++)
                     sum[j] = cg_saturate_(cg_plus_(cg_as_float_(cg_get32_(codes + 4 * (first + j))), cg_load_(w, j)));
-                kernels->copy(i ? sum : w, many, codes + 4 * first);
+                CG_KERNEL_(kernels, copy(i ? sum : w, many, codes + 4 * first));
             }
         }
     }
@@ -419,8 +420,9 @@ CG_NOINLINE_ cg_status cg_vote_(
     memset(sums, 0, sizeof sums);
     for (size_t at = 0, many; at < bytes; at += many) {
         many = cg_min_(TILE, bytes - at);
-        kernels->vote(in, count, many, out + CG_HEADER_BYTES + at);
-        for (size_t i = 0; count <= FUSED_MAX && i < count; i++) kernels->checksum(&sums[i], in[i], many / 4);
+        CG_KERNEL_(kernels, vote(in, count, many, out + CG_HEADER_BYTES + at));
+        for (size_t i = 0; count <= FUSED_MAX && i < count; i++)
+            CG_KERNEL_(kernels, checksum(&sums[i], in[i], many / 4));
         for (size_t i = 0; i < count; i++) in[i] += many;
     }
     for (size_t i = 0; count <= FUSED_MAX && i < count; i++) {

@@ -24,7 +24,7 @@ static void cg_apply_rotation_(const cg_kernels_ *kernels, const cg_stage *stage
     uint32_t flips[96];
     const cg_key_ block_key = cg_block_key_(key ^ CG_ROTATE_SIGN_KEY_, block);
     for (uint32_t i = 0; i < 32u * stage->arg; i++) flips[i] = cg_hash32_(block_key, i);
-    kernels->rotate_from(from, v, flips, stage->arg, inverse);
+    CG_KERNEL_(kernels, rotate_from(from, v, flips, stage->arg, inverse));
 }
 static void cg_apply_dct_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block,
     const float *from, float *v, int inverse) {
@@ -32,7 +32,7 @@ static void cg_apply_dct_(const cg_kernels_ *kernels, const cg_stage *stage, uin
     (void)key;
     (void)block;
     if (v != from) memcpy(v, from, 4 * CG_DCT_BLOCK_);
-    kernels->dct(v, inverse);
+    CG_KERNEL_(kernels, dct(v, inverse));
 }
 /* Transforms block number `block` from `from`, of any alignment, to v, aligned, which may be the same address. The
    result is finite if the values are: a round multiplies the norm by 2^5, and the norm is at most 2^5 times the largest
@@ -41,7 +41,7 @@ static void cg_transform_block_(const cg_kernels_ *kernels, const cg_op *op, uin
     const float *from, float *v, int inverse) {
     const cg_transformer_ *row = cg_transformer_of_(op);
     const size_t block_size = row->block;
-    const uint32_t absmax_bits = kernels->absmax_bits(from, block_size);
+    const uint32_t absmax_bits = CG_KERNEL_(kernels, absmax_bits(from, block_size));
     const int huge = absmax_bits >= 0x75000000u && absmax_bits < CG_INF_BITS_; /* 2^107 */
     const float lift = op->transform.arg == 3 ? 1073741824.0f : 1048576.0f;    /* 2^30 for three rounds, 2^20 */
     if (huge)

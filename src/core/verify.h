@@ -33,7 +33,8 @@ static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
 static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_checksum_ *sum) {
     const uint8_t *in = d->codes + cg_codes_offset_(&d->lay, first);
     const cg_quantizer_ *quantizer = d->lay.quantizer;
-    if (d->info.packet_bytes > CG_SMALL_PACKET_) d->kernels->checksum(sum, in, cg_codes_words_(&d->lay, many));
+    if (d->info.packet_bytes > CG_SMALL_PACKET_)
+        CG_KERNEL_(d->kernels, checksum(sum, in, cg_codes_words_(&d->lay, many)));
     return !quantizer->stored_absmax_bits ||
         quantizer->stored_absmax_bits(d->kernels, in, many) < quantizer->stored_limit;
 }

@@ -23,7 +23,7 @@ CG_NOINLINE_ double cg_ef_error_dense_(const void *user, size_t first, size_t ma
         some = cg_min_(CG_CHUNK_, many - i);
         cg_ef_compensate_(st, first + i, some, p);
         sum -= cg_energy_(st->kernels, p, some);
-        st->kernels->axpby(cg_at_(v, i), some, -1.0f, 1.0f, p, 0);
+        CG_KERNEL_(st->kernels, axpby(cg_at_(v, i), some, -1.0f, 1.0f, p, 0));
         sum += cg_energy_(st->kernels, p, some);
     }
     return sum;

@@ -13,10 +13,10 @@ static double cg_ef_received_hash_(const void *user, size_t first, size_t many, 
     cg_checksum_ sum = { 0, 0, 0 };
     uint8_t word[4];
     (void)user;
-    if (!CG_BIG_ENDIAN_) kernels->checksum(&sum, (const uint8_t *)(const void *)received, many);
+    if (!CG_BIG_ENDIAN_) CG_KERNEL_(kernels, checksum(&sum, (const uint8_t *)(const void *)received, many));
     for (size_t i = 0; CG_BIG_ENDIAN_ && i < many; i++) {
         cg_put32_(word, cg_load_bits_(received, i));
-        kernels->checksum(&sum, word, 1);
+        CG_KERNEL_(kernels, checksum(&sum, word, 1));
     }
     return (double)(cg_mix64_(cg_mix64_(sum.a + first) ^ sum.b) >> 32);
 }

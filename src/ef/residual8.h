@@ -22,7 +22,7 @@ static void cg_residual8_encode_(const cg_kernels_ *kernels, const cg_ef *ef, si
     const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
     uint8_t *at = cg_residual8_scale_at_(ef, bucket);
     /* 0x7f7f is the upper half of the largest float */
-    const uint32_t scale_up16 = (kernels->absmax_bits(v, many) + 0xffffu) >> 16,
+    const uint32_t scale_up16 = (CG_KERNEL_(kernels, absmax_bits(v, many)) + 0xffffu) >> 16,
                    scale16 = scale_up16 > 0x7f7fu ? 0x7f7fu : scale_up16;
     const float scale = cg_as_float_(scale16 << 16);
     at[0] = (uint8_t)scale16;

@@ -54,13 +54,13 @@ static void cg_ef_receive_difference_(const cg_ef *ef, size_t many, float *recei
     const cg_kernels_ *kernels = cg_kernels_now_();
     float buf[CG_CHUNK_];
     if (ef->received_by == 1.0f) {
-        kernels->axpby(received, many, 1.0f, 1.0f, mean, 0);
+        CG_KERNEL_(kernels, axpby(received, many, 1.0f, 1.0f, mean, 0));
         memcpy(received, mean, 4 * many);
         return;
     }
     memcpy(buf, mean, 4 * many);
-    kernels->axpby(received, many, 1.0f, 1.0f, mean, 0);
-    kernels->axpby(buf, many, ef->received_by, 1.0f, received, 0);
+    CG_KERNEL_(kernels, axpby(received, many, 1.0f, 1.0f, mean, 0));
+    CG_KERNEL_(kernels, axpby(buf, many, ef->received_by, 1.0f, received, 0));
 }
 static void cg_ef_receive_mean_(const cg_ef *ef, size_t many, float *received, float *mean) {
     (void)ef;
@@ -70,12 +70,12 @@ static void cg_ef_receive_mean_(const cg_ef *ef, size_t many, float *received, f
 static void cg_ef_receive_filtered_(const cg_ef *ef, size_t many, float *received, float *mean) {
     float buf[CG_CHUNK_];
     memcpy(buf, mean, 4 * many);
-    cg_kernels_now_()->axpby(received, many, -ef->desc.momentum, 1.0f, mean, 0);
+    CG_KERNEL_(cg_kernels_now_(), axpby(received, many, -ef->desc.momentum, 1.0f, mean, 0));
     memcpy(received, buf, 4 * many);
 }
 /* base = base + lambda mean, which is the result. */
 static void cg_ef_receive_models_(const cg_ef *ef, size_t many, float *received, float *mean) {
-    if (!cg_ef_begins_(ef)) cg_kernels_now_()->axpby(received, many, 1.0f, ef->received_by, mean, 0);
+    if (!cg_ef_begins_(ef)) CG_KERNEL_(cg_kernels_now_(), axpby(received, many, 1.0f, ef->received_by, mean, 0));
     memcpy(received, mean, 4 * many);
 }
 

@@ -37,7 +37,7 @@ static double cg_ef_pass_energy_(const void *user, size_t first, size_t many, fl
 }
 /* Of a block: 1 if a magnitude reaches CG_EF_HUGE_, 1e100 if a value is not finite, else 0. */
 static double cg_ef_pass_count_huge_(const void *user, size_t first, size_t many, float *x) {
-    const uint32_t absmax_bits = ((const cg_ef_step_ *)user)->kernels->absmax_bits(x, many);
+    const uint32_t absmax_bits = CG_KERNEL_(((const cg_ef_step_ *)user)->kernels, absmax_bits(x, many));
     (void)first;
     return absmax_bits >= CG_INF_BITS_ ? 1e100 : absmax_bits >= cg_as_bits_(CG_EF_HUGE_) ? 1.0 : 0.0;
 }
@@ -97,7 +97,7 @@ CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t man
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
         /* a shift does not fade, nor does what was received */
         if (cg_ef_has_trait_(&ef->desc, CG_EF_HAS_SHIFT_ | CG_EF_KEEPS_NOTHING_))
-            st->kernels->axpby(g, some, st->p_from_g, st->p_from_e, p, 0);
+            CG_KERNEL_(st->kernels, axpby(g, some, st->p_from_g, st->p_from_e, p, 0));
         else cg_axpby_fading_(st->kernels, g, some, st->p_from_g, st->p_from_e, p);
         cg_ef_saturate_(st, p, some);
         energy += cg_energy_(st->kernels, p, some);
@@ -121,7 +121,7 @@ static float cg_ef_compensated_absmax_(const cg_ef_step_ *st, size_t n) {
     uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         cg_ef_compensate_(st, i, cg_min_(CG_CHUNK_, n - i), p);
-        absmax_bits = cg_max32_(absmax_bits, st->kernels->absmax_bits(p, cg_min_(CG_CHUNK_, n - i)));
+        absmax_bits = cg_max32_(absmax_bits, CG_KERNEL_(st->kernels, absmax_bits(p, cg_min_(CG_CHUNK_, n - i))));
     }
     return cg_as_float_(absmax_bits);
 }

@@ -19,7 +19,7 @@ static void cg_ef_solve_(cg_ef *ef, cg_ef_step_ *st, int which, float v_from_g, 
 /* Pass: e = e - u, saturated; user is a cg_ef_step_. */
 static double cg_ef_subtract_velocity_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
-    st->kernels->axpby(cg_at_(st->ef->vector[1], first), many, -1.0f, 1.0f, e, 0);
+    CG_KERNEL_(st->kernels, axpby(cg_at_(st->ef->vector[1], first), many, -1.0f, 1.0f, e, 0));
     cg_ef_saturate_(st, e, many);
     return 0.0;
 }

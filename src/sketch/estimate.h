@@ -43,7 +43,7 @@ static double cg_sketch_estimate_range_(const void *user, size_t first, size_t m
         cg_line_target_ *next = p[~line & 1];
         cg_line_targets_(s, keys, line + 1, next);
         for (int r = 0; r < s->desc.rows; r++) now[r].prefetch = next[r].cells;
-        kernels->line_estimate(now, s->desc.rows, cg_min_(CG_SKETCH_LINE_, many - i), cg_at_mut_(out, i));
+        CG_KERNEL_(kernels, line_estimate(now, s->desc.rows, cg_min_(CG_SKETCH_LINE_, many - i), cg_at_mut_(out, i)));
     }
     return 0.0;
 }

@@ -65,7 +65,7 @@ static void cg_clamp_all_(float *x, size_t n) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i += CG_BLOCK_)
-        absmax_bits = cg_max32_(absmax_bits, kernels->absmax_bits(x + i, cg_min_(CG_BLOCK_, n - i)));
+        absmax_bits = cg_max32_(absmax_bits, CG_KERNEL_(kernels, absmax_bits(x + i, cg_min_(CG_BLOCK_, n - i))));
     for (size_t i = 0; absmax_bits > cg_as_bits_(CG_CLAMP_LIMIT_) && i < n; i++)
         x[i] = x[i] > CG_CLAMP_LIMIT_ ? CG_CLAMP_LIMIT_ : x[i] < -CG_CLAMP_LIMIT_ ? -CG_CLAMP_LIMIT_ : x[i];
 }

@@ -74,8 +74,8 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     for (size_t i = 0; i < cell_count && s == CG_OK; i += CG_CHUNK_) { /* is the new error finite, too? */
         const size_t many = cg_min_(CG_CHUNK_, cell_count - i);
         memcpy(chunk, sgd->error.cells + i, 4 * many);
-        kernels->axpby(sgd->fresh.cells + i, many, rate, 1.0f, chunk, 0);
-        if (kernels->absmax_bits(chunk, many) >= CG_INF_BITS_) s = CG_E_NONFINITE;
+        CG_KERNEL_(kernels, axpby(sgd->fresh.cells + i, many, rate, 1.0f, chunk, 0));
+        if (CG_KERNEL_(kernels, absmax_bits(chunk, many)) >= CG_INF_BITS_) s = CG_E_NONFINITE;
     }
     if (s != CG_OK) {
         report->rank = t->rank;
@@ -84,7 +84,7 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
         return s;
     }
     memcpy(sgd->momentum.cells, sgd->fresh.cells, 4 * cell_count);
-    kernels->axpby(sgd->momentum.cells, cell_count, rate, 1.0f, sgd->error.cells, 0);
+    CG_KERNEL_(kernels, axpby(sgd->momentum.cells, cell_count, rate, 1.0f, sgd->error.cells, 0));
     s = cg_sketch_heavy(&sgd->error, k, r.index, r.value, r.scratch, r.scratch_bytes);
     if (s == CG_OK) s = cg_sketch_zero(&sgd->error, r.index, k);
     if (s == CG_OK) s = cg_sketch_zero(&sgd->momentum, r.index, k);

@@ -25,7 +25,8 @@ typedef struct cg_heavy_search_ {
 static cg_status cg_check_finite_(const float *x, size_t n) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     for (size_t i = 0; i < n; i += CG_BLOCK_)
-        if (kernels->absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_INF_BITS_) return CG_E_NONFINITE;
+        if (CG_KERNEL_(kernels, absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i))) >= CG_INF_BITS_)
+            return CG_E_NONFINITE;
     return CG_OK;
 }
 /* Top-k as an operator: cg_scratch and cg_list_open_ read k and the kind of list from it. */
@@ -160,7 +161,7 @@ static cg_status cg_heavy_search_above_(cg_heavy_search_ *h, double threshold, s
     if (!(h->sketch->levels && threshold >= reliable && cg_heavy_search_groups_(h, threshold)) &&
         !cg_filter_lazy_(h->picker.kernels, &h->fill, h->sketch->desc.n, threshold_bits, &h->list))
         return cg_select_topk_(&h->picker, k); /* more than fit reach the threshold, so the k largest do */
-    if (h->picker.kernels->absmax_bits(h->list.value, h->list.count) >= CG_INF_BITS_) return CG_E_NONFINITE;
+    if (CG_KERNEL_(h->picker.kernels, absmax_bits(h->list.value, h->list.count)) >= CG_INF_BITS_) return CG_E_NONFINITE;
     if (h->list.count > k) cg_list_keep_topk_(&h->picker, k, threshold_bits);
     return CG_OK;
 }

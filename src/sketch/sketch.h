@@ -74,7 +74,7 @@ CG_NOINLINE_ void cg_sketch_add_slice_(cg_sketch *s, const float *x, float weigh
                 p[hits].prefetch = next[r].cells;
             hits += in_slice;
         }
-        kernels->line_add(p, hits, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight);
+        CG_KERNEL_(kernels, line_add(p, hits, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight));
     }
     cg_fenv_leave_(env);
 }
@@ -97,7 +97,8 @@ CG_NOINLINE_ void cg_sketch_add_groups_(cg_sketch *s, const float *x, float weig
         for (int r = from; r < to; r++) {
             const cg_line_target_ p = cg_line_target_of_(s, r, cg_line_hash_(cg_row_key_(s, r), line));
             cg_group_add_(s, r, line,
-                kernels->line_project(&p, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight));
+                CG_KERNEL_(
+                    kernels, line_project(&p, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight)));
         }
     cg_fenv_leave_(env);
 }
@@ -107,7 +108,7 @@ static int cg_slice_finite_(const float *x, size_t n, int thread, int threads) {
     const size_t to = n / (size_t)threads * (size_t)thread +
         (thread + 1 == threads ? n - n / (size_t)threads * (size_t)thread : n / (size_t)threads);
     for (size_t i = n / (size_t)threads * (size_t)thread; i < to; i += CG_BLOCK_)
-        if (kernels->absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, to - i)) >= CG_INF_BITS_) return 0;
+        if (CG_KERNEL_(kernels, absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, to - i))) >= CG_INF_BITS_) return 0;
     return 1;
 }
 /* Nothing is added unless all values are finite. `many` is the number of threads: CG_PARALLEL_ looks at a variable of
@@ -181,7 +182,7 @@ CG_API_ cg_status cg_sketch_merge(cg_sketch *to, const cg_sketch *from) {
     if (!to || !from || to == from) return CG_E_ARG;
     if (!cg_sketch_same_(to, from)) return CG_E_MISMATCH;
     env = cg_fenv_enter_();
-    cg_kernels_now_()->axpby(from->cells, to->count, 1.0f, 1.0f, to->cells, 0);
+    CG_KERNEL_(cg_kernels_now_(), axpby(from->cells, to->count, 1.0f, 1.0f, to->cells, 0));
     cg_fenv_leave_(env);
     return CG_OK;
 }
@@ -189,7 +190,7 @@ CG_API_ cg_status cg_sketch_scale(cg_sketch *sketch, float by) {
     cg_fenv_ env;
     if (!sketch || !cg_is_finite_(by)) return CG_E_ARG;
     env = cg_fenv_enter_();
-    cg_kernels_now_()->axpby(sketch->cells, sketch->count, by, 0.0f, sketch->cells, 0);
+    CG_KERNEL_(cg_kernels_now_(), axpby(sketch->cells, sketch->count, by, 0.0f, sketch->cells, 0));
     cg_fenv_leave_(env);
     return CG_OK;
 }

@@ -107,7 +107,7 @@ static cg_status cg_sketched_accumulate_(cg_sketched *sgd, const cg_exchange_des
     const size_t n = d->sketch.n;
     if (n && sgd->velocity) cg_axpby_fading_(kernels, grad, n, 1.0f, d->momentum, sgd->velocity);
     if (n && sgd->velocity) cg_clamp_all_(sgd->velocity, n);
-    if (n) kernels->axpby(sgd->velocity ? sgd->velocity : grad, n, 1.0f, 1.0f, sgd->error, 0);
+    if (n) CG_KERNEL_(kernels, axpby(sgd->velocity ? sgd->velocity : grad, n, 1.0f, 1.0f, sgd->error, 0));
     if (n) cg_clamp_all_(sgd->error, n);
     /* another hash in every step, so that coordinates that collide do not collide for ever */
     sgd->sketch.desc.seed = cg_mix64_(d->sketch.seed ^ cg_mix64_(desc->tag.step + 1));

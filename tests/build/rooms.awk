@@ -54,6 +54,12 @@ FNR == 1 {
         kernel[name] = 1
     }
     if (match(text, /CG_[A-Z0-9_]*_ =( 1 << [0-9]+,?)? *$/)) trait[substr(text, RSTART, index(substr(text, RSTART), " ") - 1)] = 1
+    while (match(text, /(kernels|_now_\(\)), [a-z0-9_]+\(/)) {        # of CG_KERNEL_
+        name = substr(text, RSTART, RLENGTH - 1)
+        text = substr(text, 1, RSTART - 1) " " substr(text, RSTART + RLENGTH)
+        sub(/.*, /, "", name)
+        if (name in kernel && module(FILENAME) != "core") used[module(FILENAME), "kernels->" name] = 1
+    }
     while (match(text, /(->)?[A-Za-z_][A-Za-z0-9_]*/)) {
         name = substr(text, RSTART, RLENGTH)
         text = substr(text, RSTART + RLENGTH)

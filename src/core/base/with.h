@@ -1,6 +1,6 @@
 /* with: which rows of the tables this build has
 
-   Offers   CG_IF_, CG_OR_BUILT_, CG_MAY_LEAVE_OUT_, CG_LEFT_OUT_WHY_
+   Offers   CG_IF_, CG_OR_BUILT_, CG_MAY_LEAVE_OUT_, CG_KERNEL_, CG_HAS_KERNEL_TABLE_, CG_LEFT_OUT_WHY_
    Needs    the caller's COMPGRAD_ONLY and COMPGRAD_WITH_..., each empty or 1
    Touches  nothing
    A row of a table asks for the macro that has its name, so that there is no list beside the tables. A function that
@@ -23,5 +23,14 @@
 #endif
 /* Of each row of a list, "| 1" if it is in the build. */
 #define CG_OR_BUILT_(id, ...) CG_IF_(COMPGRAD_WITH_##id, (| 1), (| 0))
+/* Calls a kernel of an ISA's table: CG_KERNEL_(kernels, axpby(...)). A build that leaves rows out and has no SIMD calls
+   its only kernels by their names, so that those which only such rows call are not in the object. */
+#if CG_MAY_LEAVE_OUT_ && !CG_VECTOR_
+#  define CG_HAS_KERNEL_TABLE_ 0
+#  define CG_KERNEL_(kernels, call) ((void)(kernels), cg_only_##call)
+#else
+#  define CG_HAS_KERNEL_TABLE_ 1
+#  define CG_KERNEL_(kernels, call) (kernels)->call
+#endif
 /* Of a row that was left out, what its stage is called, and its macro. */
 #define CG_LEFT_OUT_WHY_(name, macro) name " was left out of this build: COMPGRAD_WITH_" macro " takes it in"

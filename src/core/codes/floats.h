@@ -14,11 +14,11 @@ CG_NOINLINE_ uint32_t cg_floats_put_(
         uint8_t exponents[CG_CHUNK_];
         cg_huffman_ h;
         size_t coded;
-        kernels->exponents(width, in, n, exponents);
+        CG_KERNEL_(kernels, exponents(width, in, n, exponents));
         coded = cg_huffman_plan_(&h, exponents, n);
         if (coded < n) {
             cg_huffman_put_(&h, exponents, n, out, out + cap);
-            kernels->sign_mantissas(width, in, n, out + coded);
+            CG_KERNEL_(kernels, sign_mantissas(width, in, n, out + coded));
             return cg_piece_close_(CG_PIECE_CODED_, 8 * (coded + n * (width - 1)), out);
         }
         memcpy(out, in, n * width);
@@ -50,7 +50,7 @@ CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uin
     } else if (entry >> 30 == CG_PIECE_CODED_ && n <= CG_CHUNK_ && size >= sign_mantissas &&
         cg_huffman_header_get_(&h, 255, in, size - sign_mantissas, n)) {
         cg_huffman_get_(&h, in, n, exponents);
-        kernels->floats_join(width, exponents, in + (size - sign_mantissas), n, out);
+        CG_KERNEL_(kernels, floats_join(width, exponents, in + (size - sign_mantissas), n, out));
     } else {
         memset(out, 0, n * width);
     }

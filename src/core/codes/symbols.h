@@ -53,7 +53,7 @@ CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t value_c
             return cg_piece_close_(CG_PIECE_CODED_, dense, out);
         }
     }
-    if (a->bits < 8) kernels->pack(symbols, n, a->bits, out);
+    if (a->bits < 8) CG_KERNEL_(kernels, pack(symbols, n, a->bits, out));
     else if (n) memcpy(out, symbols, n);
     return cg_piece_close_(CG_PIECE_PACKED_, packed, out);
 }
@@ -87,7 +87,7 @@ CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t value_code,
     const size_t bits = cg_min_(cg_piece_entry_bits_(entry), 8 * bytes);
     if (!n) return;
     if (mode == CG_PIECE_PACKED_ && bits >= n * a->bits) {
-        if (a->bits < 8) kernels->unpack(in, n, a->bits, symbols);
+        if (a->bits < 8) CG_KERNEL_(kernels, unpack(in, n, a->bits, symbols));
         else memcpy(symbols, in, n);
         if (a->max_symbol < (1u << a->bits) - 1)
             for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->max_symbol ? symbols[i] : a->max_symbol;

@@ -8,7 +8,19 @@
 /* The list that makes the members makes their values too: C++11 has no designated initialisers, but the order cannot
    get out of step. */
 #define CG_KERNEL_SCALAR_(result, name, parameters, arguments) cg_##name##_scalar_,
+#if CG_HAS_KERNEL_TABLE_
 static const cg_kernels_ cg_kernels_scalar_ = { CG_ISA_SCALAR, CG_KERNEL_LIST_(CG_KERNEL_SCALAR_) };
+#else /* see CG_KERNEL_ */
+static const cg_kernels_ cg_kernels_scalar_ = { CG_ISA_SCALAR };
+#  define CG_RETURN_void_
+#  define CG_RETURN_int_ return
+#  define CG_RETURN_float_ return
+#  define CG_RETURN_size_t_ return
+#  define CG_RETURN_uint32_t_ return
+#  define CG_KERNEL_ONLY_(result, name, parameters, arguments) \
+    CG_INLINE_ result cg_only_##name parameters { CG_RETURN_##result##_ cg_##name##_scalar_ arguments; }
+CG_KERNEL_LIST_(CG_KERNEL_ONLY_)
+#endif
 
 /* A vector kernel is inlined into a function of each ISA, and compiled for that. The build's own (cg_..._native_) is
    AVX2, NEON or WebAssembly SIMD128. */
@@ -120,14 +132,16 @@ static const cg_kernels_ *cg_kernels_now_(void) { return cg_kernels_of_(cg_isa_u
 
 /* For other headers, which do not see the kernel table. y may be at any address; v and y are one vector or apart. */
 CG_OFFERED_ void cg_axpby_(const float *v, size_t n, float alpha, float beta, float *y) { /* y = alpha v + beta y */
-    cg_kernels_now_()->axpby(v, n, alpha, beta, y, 0);
+    CG_KERNEL_(cg_kernels_now_(), axpby(v, n, alpha, beta, y, 0));
 }
 /* The largest magnitude as bits; CG_INF_BITS_ or more if some value is not finite. */
-CG_OFFERED_ uint32_t cg_absmax_bits_(const float *v, size_t n) { return cg_kernels_now_()->absmax_bits(v, n); }
+CG_OFFERED_ uint32_t cg_absmax_bits_(const float *v, size_t n) {
+    return CG_KERNEL_(cg_kernels_now_(), absmax_bits(v, n));
+}
 /* y = v, v = 0. stream: past the caches, y at a multiple of 16 bytes; last: no other call follows, so that the stores
    are made visible. */
 CG_OFFERED_ void cg_move_zero_(float *v, size_t n, float *y, int stream, int last) {
     const cg_kernels_ *kernels = cg_kernels_now_();
-    kernels->move_zero(v, n, y, stream);
-    if (stream && last) kernels->stream_fence();
+    CG_KERNEL_(kernels, move_zero(v, n, y, stream));
+    if (stream && last) CG_KERNEL_(kernels, stream_fence());
 }

@@ -154,26 +154,26 @@ CG_VECTOR_FN_ void cg_axpby_fading_simd_(
 /* axpby_fading for other headers; x and y may have any alignment. Without squares y may be x itself. */
 CG_OFFERED_ void cg_axpby_fading_(
     const cg_kernels_ *kernels, const float *x, size_t n, float alpha, float beta, float *y) {
-    kernels->axpby_fading(x, n, alpha, beta, y, CG_AXPBY_NO_SQUARES_, NULL);
+    CG_KERNEL_(kernels, axpby_fading(x, n, alpha, beta, y, CG_AXPBY_NO_SQUARES_, NULL));
 }
 /* The same; returns the sum of squares of the new y. */
 CG_OFFERED_ double cg_axpby_fading_energy_y_(
     const cg_kernels_ *kernels, const float *x, size_t n, float alpha, float beta, float *y) {
     double lanes[16] = { 0.0 };
-    kernels->axpby_fading(x, n, alpha, beta, y, CG_AXPBY_SQUARES_Y_, lanes);
+    CG_KERNEL_(kernels, axpby_fading(x, n, alpha, beta, y, CG_AXPBY_SQUARES_Y_, lanes));
     return cg_lanes_reduce_(lanes);
 }
 /* The same; returns the sum of squares of x, which should be in the cache: it is not prefetched. */
 CG_OFFERED_ double cg_axpby_fading_energy_x_(
     const cg_kernels_ *kernels, const float *x, size_t n, float alpha, float beta, float *y) {
     double lanes[16] = { 0.0 };
-    kernels->axpby_fading(x, n, alpha, beta, y, CG_AXPBY_SQUARES_X_, lanes);
+    CG_KERNEL_(kernels, axpby_fading(x, n, alpha, beta, y, CG_AXPBY_SQUARES_X_, lanes));
     return cg_lanes_reduce_(lanes);
 }
 /* y = y + alpha*x, where alpha*x counts as 0 below 2^-100; returns the sum of squares of the new y. */
 CG_OFFERED_ double cg_axpy_faded_energy_y_(
     const cg_kernels_ *kernels, const float *x, size_t n, float alpha, float *y) {
     double lanes[16] = { 0.0 };
-    kernels->axpby_fading(x, n, alpha, 1.0f, y, CG_AXPBY_FADE_X_, lanes);
+    CG_KERNEL_(kernels, axpby_fading(x, n, alpha, 1.0f, y, CG_AXPBY_FADE_X_, lanes));
     return cg_lanes_reduce_(lanes);
 }

@@ -235,7 +235,14 @@ typedef struct cg_line_target_ {
   X(void, line_estimate, (const cg_line_target_ *p, int rows, size_t many, float *out), (p, rows, many, out))
 /* clang-format on */
 #define CG_KERNEL_MEMBER_(result, name, parameters, arguments) result(*name) parameters;
-typedef struct cg_kernels_ {
+typedef struct cg_kernels_ { /* see CG_KERNEL_ */
     cg_isa isa;
+#if CG_HAS_KERNEL_TABLE_
     CG_KERNEL_LIST_(CG_KERNEL_MEMBER_)
+#endif
 } cg_kernels_;
+#if !CG_HAS_KERNEL_TABLE_
+#  define CG_KERNEL_ONLY_(result, name, parameters, arguments) CG_INLINE_ result cg_only_##name parameters;
+CG_KERNEL_LIST_(CG_KERNEL_ONLY_)
+#  undef CG_KERNEL_ONLY_
+#endif

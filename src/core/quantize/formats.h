@@ -22,12 +22,12 @@ CG_ENCODE_FN_(cg_encode_levels_) {
         q.prescale = 1.0f;
         q.encode_offset = 0.0f;
     }
-    kernels->levels_encode(&q, key, position, v, n, out);
+    CG_KERNEL_(kernels, levels_encode(&q, key, position, v, n, out));
     return 0; /* the values have been measured */
 }
 CG_DECODE_FN_(cg_decode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
-    kernels->levels_decode(&q, in, n, out, stream);
+    CG_KERNEL_(kernels, levels_decode(&q, in, n, out, stream));
 }
 
 /* flex16: integers of 16 bits times the scale, which cg_reduce needs for sums of levels. */
@@ -68,25 +68,26 @@ static void cg_decode_fp8_(
     const cg_kernels_ *kernels, float full_scale, float scale, const uint8_t *in, size_t n, float *out, int stream) {
     const int tiny = cg_is_tiny_(scale);
     if (tiny) scale = cg_times_(scale, CG_POW2_100_);
-    kernels->fp8_decode(in, n, scale / full_scale, full_scale > CG_E4M3_MAX_, out, stream && !tiny);
+    CG_KERNEL_(kernels, fp8_decode(in, n, scale / full_scale, full_scale > CG_E4M3_MAX_, out, stream && !tiny));
     for (size_t i = 0; tiny && i < n; i++) cg_store_(out, i, cg_times_(cg_load_(out, i), CG_POW2_MINUS_100_));
 }
-#define CG_FP8_(format, max)                                                                                   \
-  CG_ENCODE_FN_(cg_encode_##format##_) {                                                                       \
-    const int is_e5m2 = max > CG_E4M3_MAX_;                                                                    \
-    CG_UNUSED_(lanes);                                                                                         \
-    if (stage->flags & CG_FLAG_STOCHASTIC)                                                                     \
-      kernels->fp8_stochastic(v, n, scales[0], is_e5m2 ? CG_SMALL_E5M2_ : CG_SMALL_E4M3_, key, position, out); \
-    else kernels->fp8_encode(v, n, scales[0], is_e5m2, out);                                                   \
-    return 0;                                                                                                  \
-  }                                                                                                            \
-  CG_DECODE_FN_(cg_decode_##format##_) {                                                                       \
-    CG_UNUSED_(stage);                                                                                         \
-    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);                                               \
-  }                                                                                                            \
-  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                                                    \
-    CG_UNUSED_(stage);                                                                                         \
-    kernels->fp8_decode(in, n, scales[0], max > CG_E4M3_MAX_, out, stream);                                    \
+#define CG_FP8_(format, max)                                                                                        \
+  CG_ENCODE_FN_(cg_encode_##format##_) {                                                                            \
+    const int is_e5m2 = max > CG_E4M3_MAX_;                                                                         \
+    CG_UNUSED_(lanes);                                                                                              \
+    if (stage->flags & CG_FLAG_STOCHASTIC)                                                                          \
+      CG_KERNEL_(                                                                                                   \
+          kernels, fp8_stochastic(v, n, scales[0], is_e5m2 ? CG_SMALL_E5M2_ : CG_SMALL_E4M3_, key, position, out)); \
+    else CG_KERNEL_(kernels, fp8_encode(v, n, scales[0], is_e5m2, out));                                            \
+    return 0;                                                                                                       \
+  }                                                                                                                 \
+  CG_DECODE_FN_(cg_decode_##format##_) {                                                                            \
+    CG_UNUSED_(stage);                                                                                              \
+    cg_decode_fp8_(kernels, max, scales[0], in, n, out, stream);                                                    \
+  }                                                                                                                 \
+  CG_DECODE_FN_(cg_decode_mx_##format##_) {                                                                         \
+    CG_UNUSED_(stage);                                                                                              \
+    CG_KERNEL_(kernels, fp8_decode(in, n, scales[0], max > CG_E4M3_MAX_, out, stream));                             \
   }
 CG_FP8_(e4m3, CG_E4M3_MAX_)
 CG_FP8_(e5m2, CG_E5M2_MAX_)
@@ -95,14 +96,14 @@ CG_ENCODE_FN_(cg_encode_mx4_) {
     cg_bucketizer_ thresholds;
     CG_UNUSED_(lanes);
     if (stage->flags & CG_FLAG_STOCHASTIC) {
-        kernels->fp8_stochastic(v, n, scales[0], CG_SMALL_E2M1_, key, position, out);
+        CG_KERNEL_(kernels, fp8_stochastic(v, n, scales[0], CG_SMALL_E2M1_, key, position, out));
         return 0;
     }
     thresholds.inv_scale = scales[0];
     thresholds.limit_count = 7;
     thresholds.sign_bit = 8;
     memcpy(thresholds.limit, cg_e2m1_limits_, sizeof thresholds.limit);
-    kernels->bucketize(&thresholds, v, n, out, NULL, NULL);
+    CG_KERNEL_(kernels, bucketize(&thresholds, v, n, out, NULL, NULL));
     return 0;
 }
 CG_DECODE_FN_(cg_decode_mx4_) {
@@ -112,7 +113,7 @@ CG_DECODE_FN_(cg_decode_mx4_) {
         table[i] = cg_saturate_(cg_times_(cg_e2m1_values_[i], scales[0]));
         table[i + 8] = -table[i];
     }
-    kernels->table_decode(table, in, n, out, stream);
+    CG_KERNEL_(kernels, table_decode(table, in, n, out, stream));
 }
 /* NF4: quantiles of a normal distribution (QLoRA), and the limits between them, halfway. */
 static const float cg_nf4_values_[16] = { -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
@@ -124,27 +125,28 @@ static const float cg_nf4_limits_[15] = { -0.848096371f, -0.610632896f, -0.45999
     0.64278692f, 0.861478448f };
 CG_ENCODE_FN_(cg_encode_nf4_) {
     CG_UNUSED_(lanes);
-    if (stage->flags & CG_FLAG_STOCHASTIC) kernels->nf4_stochastic(cg_nf4_values_, scales[0], key, position, v, n, out);
-    else kernels->nf4_search(cg_nf4_limits_, scales[0], v, n, out);
+    if (stage->flags & CG_FLAG_STOCHASTIC)
+        CG_KERNEL_(kernels, nf4_stochastic(cg_nf4_values_, scales[0], key, position, v, n, out));
+    else CG_KERNEL_(kernels, nf4_search(cg_nf4_limits_, scales[0], v, n, out));
     return 0;
 }
 CG_DECODE_FN_(cg_decode_nf4_) {
     float table[16];
     CG_UNUSED_(stage);
     for (int i = 0; i < 16; i++) table[i] = cg_times_(cg_nf4_values_[i], scales[0]);
-    kernels->table_decode(table, in, n, out, stream);
+    CG_KERNEL_(kernels, table_decode(table, in, n, out, stream));
 }
 CG_ENCODE_FN_(cg_encode_dynamic_) {
     CG_UNUSED_(stage);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->dynamic8_encode(v, n, scales[0], out);
+    CG_KERNEL_(kernels, dynamic8_encode(v, n, scales[0], out));
     return 0;
 }
 CG_DECODE_FN_(cg_decode_dynamic_) {
     CG_UNUSED_(stage);
-    kernels->dynamic8_decode(in, n, scales[0], out, stream);
+    CG_KERNEL_(kernels, dynamic8_decode(in, n, scales[0], out, stream));
 }
 CG_ENCODE_FN_(cg_encode_dither_) {
     cg_dither_ q;
@@ -152,34 +154,34 @@ CG_ENCODE_FN_(cg_encode_dither_) {
     q.inv_scale = scales[0];
     q.bits = stage->arg;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST);
-    kernels->dither_encode(&q, key, position, v, n, out);
+    CG_KERNEL_(kernels, dither_encode(&q, key, position, v, n, out));
     return 0;
 }
-CG_DECODE_FN_(cg_decode_dither_) { kernels->dither_decode(stage->arg, scales[0], in, n, out, stream); }
+CG_DECODE_FN_(cg_decode_dither_) { CG_KERNEL_(kernels, dither_decode(stage->arg, scales[0], in, n, out, stream)); }
 CG_ENCODE_FN_(cg_encode_strom_) {
     CG_UNUSED_(scales);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->strom_encode(v, n, stage->value, out);
-    return kernels->absmax_bits(v, n);
+    CG_KERNEL_(kernels, strom_encode(v, n, stage->value, out));
+    return CG_KERNEL_(kernels, absmax_bits(v, n));
 }
 CG_DECODE_FN_(cg_decode_strom_) {
     float table[16] = { 0.0f };
     CG_UNUSED_(scales);
     table[0] = -stage->value;
     table[2] = stage->value;
-    kernels->table_decode(table, in, n, out, stream);
+    CG_KERNEL_(kernels, table_decode(table, in, n, out, stream));
 }
 CG_ENCODE_FN_(cg_encode_natural_) {
     CG_UNUSED_(scales);
     CG_UNUSED_(lanes);
-    return kernels->natural_encode(v, n, key, position, !(stage->flags & CG_FLAG_NEAREST), out);
+    return CG_KERNEL_(kernels, natural_encode(v, n, key, position, !(stage->flags & CG_FLAG_NEAREST), out));
 }
 CG_DECODE_FN_(cg_decode_natural_) {
     CG_UNUSED_(stage);
     CG_UNUSED_(scales);
-    kernels->natural_decode(in, n, out, stream);
+    CG_KERNEL_(kernels, natural_decode(in, n, out, stream));
 }
 /* mean: no codes at all, only the scale. */
 CG_ENCODE_FN_(cg_encode_none_) {
@@ -209,7 +211,7 @@ CG_ENCODE_FN_(cg_encode_onebit_) {
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->bucketize(&signs, v, n, out, NULL, NULL);
+    CG_KERNEL_(kernels, bucketize(&signs, v, n, out, NULL, NULL));
     return 0;
 }
 CG_DECODE_FN_(cg_decode_onebit_) {
@@ -217,5 +219,5 @@ CG_DECODE_FN_(cg_decode_onebit_) {
     CG_UNUSED_(stage);
     table[0] = scales[1];
     table[1] = scales[0];
-    kernels->table_decode(table, in, n, out, stream);
+    CG_KERNEL_(kernels, table_decode(table, in, n, out, stream));
 }

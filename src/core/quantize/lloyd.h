@@ -35,7 +35,7 @@ CG_ENCODE_FN_(cg_encode_lloyd_) {
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     if (whole_bits == 1 && !extra_bit_n) { /* one centroid: the product is a multiple of the sum of magnitudes */
-        kernels->sign_encode(v, n, out, lanes);
+        CG_KERNEL_(kernels, sign_encode(v, n, out, lanes));
         for (int i = 0; i < 16; i++)
             lanes[i] *= (double)cg_lloyd_centroids_[0][0] * (cg_is_tiny_(scales[0]) ? (double)CG_POW2_100_ : 1.0);
         return 0;
@@ -61,10 +61,11 @@ CG_ENCODE_FN_(cg_encode_lloyd_) {
                     u = lifted;
                 }
                 thresholds.inv_scale = cg_ratio_or_zero_(32.0f, scale);
-                kernels->bucketize(&thresholds, u, sub_n, symbols + from + at, cg_lloyd_centroids_[bits - 1], lanes);
+                CG_KERNEL_(kernels,
+                    bucketize(&thresholds, u, sub_n, symbols + from + at, cg_lloyd_centroids_[bits - 1], lanes));
             }
         }
-        kernels->pack(symbols + from, many, bits, out);
+        CG_KERNEL_(kernels, pack(symbols + from, many, bits, out));
         out += many / 8 * bits;
     }
     return 0;
@@ -84,7 +85,8 @@ CG_DECODE_FN_(cg_decode_lloyd_) {
     const unsigned whole_bits = (unsigned)stage->value;
     uint8_t symbols[CG_ROTATE_BLOCK_];
     if (whole_bits == 1 && !extra_bit_n) {
-        kernels->sign_decode(in, n, cg_saturate_(cg_times_(scales[0], cg_lloyd_centroids_[0][0])), out, stream);
+        CG_KERNEL_(
+            kernels, sign_decode(in, n, cg_saturate_(cg_times_(scales[0], cg_lloyd_centroids_[0][0])), out, stream));
         return;
     }
     for (int group = 0; group < 2; group++) {
@@ -96,8 +98,8 @@ CG_DECODE_FN_(cg_decode_lloyd_) {
             table[i] = cg_saturate_(cg_times_(scales[0], cg_lloyd_centroids_[bits - 1][i]));
             table[i + half] = -table[i];
         }
-        kernels->unpack(in, many, bits, symbols);
-        kernels->table_decode(table, symbols, many, cg_at_mut_(out, from), stream);
+        CG_KERNEL_(kernels, unpack(in, many, bits, symbols));
+        CG_KERNEL_(kernels, table_decode(table, symbols, many, cg_at_mut_(out, from), stream));
         in += many / 8 * bits;
     }
 }

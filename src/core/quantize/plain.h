@@ -14,7 +14,7 @@
     (void)key;                                                                                              \
     (void)position;                                                                                         \
     (void)lanes;                                                                                            \
-    return kernels->kernel;                                                                                 \
+    return CG_KERNEL_(kernels, kernel);                                                                     \
   }
 CG_ENCODE_PLAIN_(cg_encode_f32_, copy(v, n, out))
 CG_ENCODE_PLAIN_(cg_encode_sign_, sign_encode(v, n, out, NULL))
@@ -24,15 +24,15 @@ static uint32_t cg_encode_f16_(const cg_kernels_ *kernels, const cg_stage *stage
     uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {
     (void)scales;
     (void)lanes;
-    return stage->flags & CG_FLAG_STOCHASTIC ? kernels->half_stochastic(v, n, key, position, 0, out)
-                                             : kernels->f16_encode(v, n, out);
+    return stage->flags & CG_FLAG_STOCHASTIC ? CG_KERNEL_(kernels, half_stochastic(v, n, key, position, 0, out))
+                                             : CG_KERNEL_(kernels, f16_encode(v, n, out));
 }
 static uint32_t cg_encode_bf16_(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
     uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {
     (void)scales;
     (void)lanes;
-    return stage->flags & CG_FLAG_STOCHASTIC ? kernels->half_stochastic(v, n, key, position, 1, out)
-                                             : kernels->bf16_encode(v, n, out);
+    return stage->flags & CG_FLAG_STOCHASTIC ? CG_KERNEL_(kernels, half_stochastic(v, n, key, position, 1, out))
+                                             : CG_KERNEL_(kernels, bf16_encode(v, n, out));
 }
 
 #define CG_DECODE_PLAIN_(name, statement)                                                                     \
@@ -45,10 +45,10 @@ static uint32_t cg_encode_bf16_(const cg_kernels_ *kernels, const cg_stage *stag
     statement;                                                                                                \
   }
 CG_DECODE_PLAIN_(cg_decode_f32_, for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_as_float_(cg_get32_(in + 4 * i))))
-CG_DECODE_PLAIN_(cg_decode_f16_, kernels->f16_decode(in, n, out, stream))
-CG_DECODE_PLAIN_(cg_decode_bf16_, kernels->bf16_decode(in, n, out, stream))
-CG_DECODE_PLAIN_(cg_decode_sign_, kernels->sign_decode(in, n, 1.0f, out, stream))
-CG_DECODE_PLAIN_(cg_decode_efsign_, kernels->sign_decode(in, n, scales[0], out, stream))
+CG_DECODE_PLAIN_(cg_decode_f16_, CG_KERNEL_(kernels, f16_decode(in, n, out, stream)))
+CG_DECODE_PLAIN_(cg_decode_bf16_, CG_KERNEL_(kernels, bf16_decode(in, n, out, stream)))
+CG_DECODE_PLAIN_(cg_decode_sign_, CG_KERNEL_(kernels, sign_decode(in, n, 1.0f, out, stream)))
+CG_DECODE_PLAIN_(cg_decode_efsign_, CG_KERNEL_(kernels, sign_decode(in, n, scales[0], out, stream)))
 #undef CG_DECODE_PLAIN_
 
 /* The largest magnitude of n floats as they are stored in a packet, as bits. */
@@ -59,11 +59,11 @@ static uint32_t cg_stored_absmax_bits_f32_(const cg_kernels_ *kernels, const uin
     for (size_t i = 0; i < n; i++) largest = cg_max32_(largest, cg_get32_(in + 4 * i) & CG_ABS_MASK_);
     return largest;
 #else
-    return kernels->absmax_bits((const float *)(const void *)in, n);
+    return CG_KERNEL_(kernels, absmax_bits((const float *)(const void *)in, n));
 #endif
 }
 static uint32_t cg_stored_absmax_bits_16_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) {
-    return kernels->absmax16_bits(in, n);
+    return CG_KERNEL_(kernels, absmax16_bits(in, n));
 }
 
 /* The symbols that an entropy code sees of a quantizer; 0: it writes no symbols. max_symbol may be smaller than the

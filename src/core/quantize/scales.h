@@ -130,19 +130,19 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
 /* what: CG_SUM_*. The sum is a part of the wire format, in the order of additions that kernels->lane_sum gives it. */
 static double cg_lane_sum_of_(const cg_kernels_ *kernels, const float *v, size_t n, int what) {
     double lanes[16] = { 0.0 };
-    kernels->lane_sum(v, n, what, lanes);
+    CG_KERNEL_(kernels, lane_sum(v, n, what, lanes));
     return cg_lanes_reduce_(lanes);
 }
 /* The measure functions: each also sees whether a value is not finite, see cg_bucket_stats_. */
 static void cg_measure_absmax_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     (void)stage;
-    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, CG_KERNEL_(kernels, absmax_bits(v, n)));
 }
 static void cg_measure_norm_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     if (stage->flags & CG_FLAG_MAX) {
-        stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
+        stat->absmax_bits = cg_max32_(stat->absmax_bits, CG_KERNEL_(kernels, absmax_bits(v, n)));
     } else { /* squares of finite floats do not overflow a double: Inf or NaN in the sum was Inf or NaN in v */
         double squares = cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
         stat->sums[0] += squares;
@@ -151,21 +151,21 @@ static void cg_measure_norm_(
 }
 static void cg_measure_ternary_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
-    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, CG_KERNEL_(kernels, absmax_bits(v, n)));
     if (!(stage->flags & CG_FLAG_CLIP)) return;
     stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
     stat->sums[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_VALUES_);
 }
 static void cg_measure_range_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
-    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->range(v, n, &stat->lo, &stat->hi));
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, CG_KERNEL_(kernels, range(v, n, &stat->lo, &stat->hi)));
     if (stage->flags & CG_FLAG_NORM) stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
 }
 static void cg_measure_signed_sums_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     uint8_t signs[CG_CHUNK_ / 8]; /* n <= CG_CHUNK_ */
     (void)stage;
-    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->sign_encode(v, n, signs, NULL));
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, CG_KERNEL_(kernels, sign_encode(v, n, signs, NULL)));
     stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NEGATIVE_);
     stat->sums[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NONNEGATIVE_);
     for (size_t i = 0; i < (n + 7) / 8; i++) stat->negatives += cg_popcount_(signs[i]);

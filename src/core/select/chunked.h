@@ -20,7 +20,7 @@ static uint32_t cg_kth_bisect_(
             }
             pivot = cg_as_bits_(v[next]) & CG_ABS_MASK_;
         }
-        kernels->count_above(v, n, pivot, &count);
+        CG_KERNEL_(kernels, count_above(v, n, pivot, &count));
         if (count < k) {
             hi = pivot;
             larger = count;
@@ -47,13 +47,14 @@ static cg_status cg_select_chunked_(const cg_selector_ *p) {
             for (size_t j = i, sub_n; j < i + many; j += sub_n) { /* in steps that end where a segment may begin */
                 sub_n = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
                 cg_list_begin_segment_(list, j);
-                list->count += p->kernels->filter(cg_at_(p->x, j), sub_n, guess_bits, (uint32_t)j,
-                    list->index_low + list->count, list->value + list->count);
+                list->count += CG_KERNEL_(p->kernels,
+                    filter(cg_at_(p->x, j), sub_n, guess_bits, (uint32_t)j, list->index_low + list->count,
+                        list->value + list->count));
             }
             found = list->count - from;
             if (found >= k || !guess_bits) break;
         }
-        kth_bits = p->kernels->absmax_bits(list->value + from, found);
+        kth_bits = CG_KERNEL_(p->kernels, absmax_bits(list->value + from, found));
         if (kth_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
         kth_bits = cg_kth_bisect_(p->kernels, list->value + from, found, k, guess_bits, kth_bits, &above);
         ties_left = k - above;
@@ -80,7 +81,7 @@ static cg_status cg_select_blocks_(const cg_selector_ *p) {
     for (size_t i = 0, block = 0, many; i < p->n; i += many, block++) {
         uint32_t absmax_bits;
         many = cg_min_(size, p->n - i);
-        absmax_bits = p->kernels->absmax_bits(cg_at_(p->x, i), many);
+        absmax_bits = CG_KERNEL_(p->kernels, absmax_bits(cg_at_(p->x, i), many));
         if (absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
         cg_list_begin_segment_(list, block);
         if (!absmax_bits) continue;

@@ -21,8 +21,9 @@ static int cg_filter_producing_(const cg_kernels_ *kernels, const float *x, size
         energy += cg_producer_make_(producer, i, CG_CHUNK_, (float *)(uintptr_t)x);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         if (fits)
-            list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), threshold_bits, (uint32_t)i,
-                list->index_low + list->count, list->value + list->count);
+            list->count += CG_KERNEL_(kernels,
+                filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), threshold_bits, (uint32_t)i,
+                    list->index_low + list->count, list->value + list->count));
         fits = list->count <= list->capacity;
     }
     producer->energy += energy;
@@ -44,8 +45,9 @@ static int cg_filter_vector_(
             }
             list->block_sum += cg_lane_sum_of_(kernels, cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), CG_SUM_ABS_);
         }
-        list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), threshold_bits, (uint32_t)i,
-            list->index_low + list->count, list->value + list->count);
+        list->count += CG_KERNEL_(kernels,
+            filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), threshold_bits, (uint32_t)i, list->index_low + list->count,
+                list->value + list->count));
         if (list->count > list->capacity) return 0;
     }
     list->segment_start[list->segment_count] = list->count;
@@ -78,8 +80,9 @@ CG_NOINLINE_ size_t cg_filter_slice_(const cg_kernels_ *kernels, const cg_produc
     cg_fenv_ env = cg_fenv_enter_();
     for (size_t i = first; i < end && count + CG_CHUNK_ + CG_SLACK_ <= capacity; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, end - i);
-        count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, threshold_bits, (uint32_t)i,
-            list->index_low + offset + count, list->value + offset + count);
+        count += CG_KERNEL_(kernels,
+            filter(cg_values_view_(NULL, lazy, i, many, buf), many, threshold_bits, (uint32_t)i,
+                list->index_low + offset + count, list->value + offset + count));
     }
     cg_fenv_leave_(env);
     return count + CG_CHUNK_ + CG_SLACK_ <= capacity ? count : SIZE_MAX;
@@ -115,8 +118,9 @@ CG_NOINLINE_ int cg_filter_serial_(
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
-        list->count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, threshold_bits, (uint32_t)i,
-            list->index_low + list->count, list->value + list->count);
+        list->count += CG_KERNEL_(kernels,
+            filter(cg_values_view_(NULL, lazy, i, many, buf), many, threshold_bits, (uint32_t)i,
+                list->index_low + list->count, list->value + list->count));
         if (list->count > list->capacity) return 0;
     }
     list->segment_start[list->segment_count] = list->count;
@@ -140,8 +144,9 @@ CG_NOINLINE_ void cg_filter_with_ties_(const cg_kernels_ *kernels, const float *
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         if (list->count == k && (uint64_t)(n - 1) >> 32 == 0) break;
         from = list->count;
-        found = kernels->filter(cg_values_view_(x, lazy, i, many, buf), many, ties_left ? kth_bits : kth_bits + 1,
-            (uint32_t)i, list->index_low + from, list->value + from);
+        found = CG_KERNEL_(kernels,
+            filter(cg_values_view_(x, lazy, i, many, buf), many, ties_left ? kth_bits : kth_bits + 1, (uint32_t)i,
+                list->index_low + from, list->value + from));
         cg_list_compact_(list, from, from + found, &list->count, kth_bits, &ties_left);
     }
     list->segment_start[list->segment_count] = list->count;
@@ -154,8 +159,8 @@ CG_NOINLINE_ uint32_t cg_count_above_all_(const cg_kernels_ *kernels, const floa
     *above = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
-        absmax_bits = cg_max32_(
-            absmax_bits, kernels->count_above(cg_values_view_(x, lazy, i, many, buf), many, threshold_bits, above));
+        absmax_bits = cg_max32_(absmax_bits,
+            CG_KERNEL_(kernels, count_above(cg_values_view_(x, lazy, i, many, buf), many, threshold_bits, above)));
     }
     return absmax_bits;
 }

@@ -21,8 +21,8 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
             const size_t many = cg_min_(CG_CHUNK_, n - i);
             uint8_t signs[CG_CHUNK_ / 8];
             size_t nonzero = 0, negative = 0;
-            p->kernels->sign_encode(cg_at_(p->x, i), many, signs, NULL);
-            p->kernels->count_above(cg_at_(p->x, i), many, 0, &nonzero);
+            CG_KERNEL_(p->kernels, sign_encode(cg_at_(p->x, i), many, signs, NULL));
+            CG_KERNEL_(p->kernels, count_above(cg_at_(p->x, i), many, 0, &nonzero));
             for (size_t j = 0; j < (many + 7) / 8; j++) negative += cg_popcount_(signs[j]);
             available[0] += nonzero - negative;
             available[1] += negative;
@@ -44,7 +44,7 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
     for (;; threshold_bits = 1) { /* a second time only after an estimate that was too high */
         available[0] = available[1] = 0;
         cg_filter_vector_(p->kernels, p->x, n, threshold_bits, list);
-        if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
+        if (CG_KERNEL_(p->kernels, absmax_bits(list->value, list->count)) >= CG_INF_BITS_) return CG_E_NONFINITE;
         for (size_t i = 0; i < list->count; i++) available[list->value[i] < 0.0f]++;
         if (threshold_bits == 1 || (available[0] >= quota[0] && available[1] >= quota[1])) break;
     }

@@ -36,7 +36,7 @@ static uint32_t cg_list_keep_topk_(const cg_selector_ *p, size_t k, uint32_t thr
     cg_list_ *list = p->list;
     size_t ties_left = k;
     uint32_t kth_bits = cg_kth_(list->value, list->count, &ties_left, threshold_bits,
-        p->kernels->absmax_bits(list->value, list->count), cg_both_signs_);
+        CG_KERNEL_(p->kernels, absmax_bits(list->value, list->count)), cg_both_signs_);
     list->count = 0;
     for (uint64_t s = 0, from = 0, to; s < list->segment_count; s++, from = to) {
         to = list->segment_start[s + 1];
@@ -65,7 +65,7 @@ static cg_status cg_select_topk_by_ratio_(const cg_selector_ *p) { return cg_sel
 static cg_status cg_select_threshold_(const cg_selector_ *p) {
     const uint32_t least = (cg_as_bits_(p->info->op.select.value) & CG_ABS_MASK_) + 1;
     cg_filter_vector_(p->kernels, p->x, p->n, least, p->list);
-    return p->kernels->absmax_bits(p->list->value, p->list->count) >= CG_INF_BITS_ ? CG_E_NONFINITE : CG_OK;
+    return CG_KERNEL_(p->kernels, absmax_bits(p->list->value, p->list->count)) >= CG_INF_BITS_ ? CG_E_NONFINITE : CG_OK;
 }
 
 /* sample_n magnitudes, one of every `stride` values, at random places that are the same on all ranks.
@@ -90,7 +90,7 @@ static cg_status cg_select_by_estimate_(const cg_selector_ *p, size_t k, float t
     for (int tries = 0; tries < 10; tries++, threshold = cg_times_(threshold, 0.8f)) {
         const uint32_t threshold_bits = cg_as_bits_(threshold) & CG_ABS_MASK_;
         if (!cg_filter_vector_(p->kernels, p->x, p->n, threshold_bits, list)) break;
-        if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
+        if (CG_KERNEL_(p->kernels, absmax_bits(list->value, list->count)) >= CG_INF_BITS_) return CG_E_NONFINITE;
         p->info->threshold = threshold;
         if (list->count > p->max_selected) p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, threshold_bits));
         if (list->count >= k - k / 5) return CG_OK;
@@ -117,7 +117,7 @@ static cg_status cg_select_sidco_(const cg_selector_ *p) {
     double ratio = (double)k / (double)p->n, threshold = 0.0;
     float *sample = p->list->value;
     cg_strided_sample_(p, stride, sample_n, sample);
-    if (p->kernels->absmax_bits(sample, sample_n) >= CG_INF_BITS_) return CG_E_NONFINITE;
+    if (CG_KERNEL_(p->kernels, absmax_bits(sample, sample_n)) >= CG_INF_BITS_) return CG_E_NONFINITE;
     while (ratio < 1.0) {
         double sum = 0.0, step = -cg_ln_(ratio < 0.25 ? 0.25 : ratio);
         size_t above = 0;
@@ -151,12 +151,13 @@ static cg_below_sums_ cg_below_sums_of_(const cg_selector_ *p, uint32_t limit) {
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, p->n - i);
         const float *v = cg_at_(p->x, i);
-        const uint32_t absmax_bits = p->kernels->absmax_bits(v, many);
+        const uint32_t absmax_bits = CG_KERNEL_(p->kernels, absmax_bits(v, many));
         double sum = 0.0, squares = 0.0;
         below.absmax_bits = cg_max32_(below.absmax_bits, absmax_bits);
         if (absmax_bits < limit || absmax_bits - limit < 10u << 23) { /* 2^10 times the limit */
-            const size_t above =
-                absmax_bits < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->index_low, p->list->value);
+            const size_t above = absmax_bits < limit
+                ? 0
+                : CG_KERNEL_(p->kernels, filter(v, many, limit, 0, p->list->index_low, p->list->value));
             sum = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_ABS_);
             squares = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_SQUARES_);
             if (above) {
@@ -196,7 +197,7 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p) {
     s = cg_topk_candidates_(p->kernels, p->x, p->n, k + 1, list, NULL, &threshold_bits);
     list->sum_magnitudes = 0;
     if (s != CG_OK) return s;
-    absmax_bits = p->kernels->absmax_bits(list->value, list->count);
+    absmax_bits = CG_KERNEL_(p->kernels, absmax_bits(list->value, list->count));
     /* more than k values reach a threshold if and only if the (k+1)-th magnitude does: bisecting needs no counting */
     next_bits = cg_kth_(list->value, list->count, &kth, threshold_bits, absmax_bits, cg_both_signs_);
     /* no value reaches Inf, so cg_below_sums_of_ does not touch the list */
@@ -218,7 +219,7 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p) {
     if (low_bits < threshold_bits) { /* the candidates do not reach down to low_bits: count in another pass */
         size_t above = 0;
         for (size_t i = 0; low_bits && i < p->n; i += CG_CHUNK_)
-            p->kernels->count_above(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low_bits - 1, &above);
+            CG_KERNEL_(p->kernels, count_above(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low_bits - 1, &above));
         between_n = low_bits ? above : p->n;
     }
     for (size_t i = 0; i < list->count; i++) {

@@ -51,7 +51,7 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
     size_t at_least_lo = n, at_least_hi = 0;
     const cg_producer_ *lazy = producer && producer->lazy ? producer : NULL;
     if (x && !producer && n <= CG_FEW_AMONG_ && k <= CG_FEW_) { /* a look at each value costs less than a list of all */
-        const uint32_t largest = kernels->absmax_bits(x, n);
+        const uint32_t largest = CG_KERNEL_(kernels, absmax_bits(x, n));
         size_t ties = k;
         if (largest >= CG_INF_BITS_) return CG_E_NONFINITE;
         *threshold_bits = k == 1 ? largest : cg_kth_of_few_(x, n, &ties, 0, largest, cg_both_signs_);
@@ -79,7 +79,7 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
             hi = *threshold_bits;
             at_least_hi = list->count;
             if (hi == 1) { /* all that are not zero are in the list, so the k-th is zero */
-                if (kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
+                if (CG_KERNEL_(kernels, absmax_bits(list->value, list->count)) >= CG_INF_BITS_) return CG_E_NONFINITE;
                 cg_filter_with_ties_(kernels, x, lazy, n, 0, list->count, k, list);
                 list->has_all_ties = 0;
                 *threshold_bits = 0;
@@ -100,7 +100,7 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
             at_least_lo = above;
         }
     }
-    return kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_ ? CG_E_NONFINITE : CG_OK;
+    return CG_KERNEL_(kernels, absmax_bits(list->value, list->count)) >= CG_INF_BITS_ ? CG_E_NONFINITE : CG_OK;
 }
 /* The rank-th largest magnitude of n values (rank from 1 to n), as bits. *rank becomes its place among its equals:
    so many of them belong to the *rank largest. */

@@ -17,8 +17,9 @@ static cg_status cg_select_bernoulli_(const cg_selector_ *p, float threshold) {
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         cg_list_begin_segment_(list, i);
         bernoulli.key = cg_block_key_(p->rank_key ^ CG_BERNOULLI_KEY_, (uint64_t)i >> 16);
-        list->count += p->kernels->bernoulli(&bernoulli, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i,
-            list->index_low + list->count, list->value + list->count);
+        list->count += CG_KERNEL_(p->kernels,
+            bernoulli(&bernoulli, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i,
+                list->index_low + list->count, list->value + list->count));
     }
     cg_list_close_(list);
     return CG_OK;

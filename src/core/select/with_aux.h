@@ -17,16 +17,18 @@ static cg_status cg_select_adacomp_(const cg_selector_ *p) {
     float scale;
     if (!aux) return CG_E_ARG;
     if (p->n &&
-        (p->kernels->absmax_bits(p->x, p->n) >= CG_INF_BITS_ || p->kernels->absmax_bits(aux, p->n) >= CG_INF_BITS_))
+        (CG_KERNEL_(p->kernels, absmax_bits(p->x, p->n)) >= CG_INF_BITS_ ||
+            CG_KERNEL_(p->kernels, absmax_bits(aux, p->n)) >= CG_INF_BITS_))
         return CG_E_NONFINITE;
     for (size_t i = 0; i < p->n; i += cg_min_(bin, p->n - i), bins++)
-        absmax_sum += (double)cg_as_float_(p->kernels->absmax_bits(cg_at_(p->x, i), cg_min_(bin, p->n - i)));
+        absmax_sum += (double)cg_as_float_(
+            CG_KERNEL_(p->kernels, absmax_bits(cg_at_(p->x, i), cg_min_(bin, p->n - i))));
     scale = bins ? cg_saturate64_(absmax_sum / (double)bins) : 0.0f;
     list->count = 0;
     for (size_t i = 0, many; i < p->n; i += many) {
         uint32_t absmax_bits;
         many = cg_min_(bin, p->n - i);
-        absmax_bits = p->kernels->absmax_bits(cg_at_(p->x, i), many);
+        absmax_bits = CG_KERNEL_(p->kernels, absmax_bits(cg_at_(p->x, i), many));
         for (size_t j = i; j < i + many; j++) {
             float f = cg_load_(p->x, j);
             uint32_t m = cg_as_bits_(cg_plus_(f, cg_load_(aux, j))) & CG_ABS_MASK_;
