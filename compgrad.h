@@ -993,7 +993,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  define CG_KERNEL_(kernels, call) (kernels)->call
 #endif
 /* Of a row that was left out, what its stage is called, and its macro. */
-#define CG_LEFT_OUT_WHY_(name, macro) name " was left out of this build: COMPGRAD_WITH_" macro " takes it in"
+#define CG_LEFT_OUT_WHY_(name, macro) name " was left out (COMPGRAD_WITH_" macro ")"
 
 /* src/core/base/fp_begin.h */
 /* fp_begin: strict floating point from here to fp_end, whatever flags the includer compiles with
@@ -7686,7 +7686,7 @@ typedef struct cg_stage_row_ {
     const char *name;          /* as text, a stage is name:arg:size:value:flag */
     const char *params;        /* for messages: name=example of each parameter, in the order of the text */
     const char *warning;       /* what a report says of the stage without error feedback, if it is biased; or NULL */
-                               /* of a stage that was left out, that it was */
+                               /* of a stage that was left out, that it was; it has no params and no flag_names */
     const char *flag_names[2]; /* of the flags 1 and 2; "": there is no such flag */
     uint8_t biasing_flags;     /* those with which the mean of what is decoded differs from x */
     uint8_t unbiasing_flags;   /* those with which it is x, although the stage has CG_IS_BIASED_ */
@@ -8139,7 +8139,7 @@ static cg_op cg_op_flagged_(cg_op op, unsigned slot, const char *name) {
     cg_stage *s = cg_op_stage_(&op, slot);
     const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
     for (unsigned f = 0; f < 2; f++) {
-        if (!cg_same_text_(row->flag_names[f], name)) continue;
+        if (cg_is_left_out_(row) || !cg_same_text_(row->flag_names[f], name)) continue;
         s->flags = (uint8_t)(s->flags | 1u << f);
         return op;
     }
@@ -8347,7 +8347,7 @@ static const cg_stage_row_ *cg_row_number_(size_t *i) {
 /* The i-th of all names that a stage can have, with its parameters; NULL behind the last. */
 static const char *cg_stage_name_(size_t i, const char **params) {
     const cg_stage_row_ *row = cg_row_number_(&i);
-    *params = row ? row->params : "";
+    *params = row && !cg_is_left_out_(row) ? row->params : "";
     if (row) return row->name;
     if (i < CG_PRESET_ROWS_) {
         *params = cg_preset_rows_[i].params;
@@ -11865,8 +11865,11 @@ static cg_status cg_select_given_(const cg_selector_ *p);
 #define CG_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
 
 /* The part of a stage that was left out (core/base/with.h). */
-#define CG_LEFT_OUT_(slot, id, name, macro) \
-  { slot, id, name, "", CG_LEFT_OUT_WHY_(name, macro), CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, NULL }
+#define CG_LEFT_OUT_(slot, id, name, macro)                                                                \
+  {                                                                                                        \
+    slot, id, name, NULL, CG_LEFT_OUT_WHY_(name, macro), { NULL, NULL }, 0, 0, 0, CG_NO_ARG_, CG_NO_SIZE_, \
+        CG_NO_VALUE_, NULL                                                                                 \
+  }
 
 /* ---- samples ---- */
 

@@ -72,7 +72,7 @@ static const cg_stage_row_ *cg_row_number_(size_t *i) {
 /* The i-th of all names that a stage can have, with its parameters; NULL behind the last. */
 static const char *cg_stage_name_(size_t i, const char **params) {
     const cg_stage_row_ *row = cg_row_number_(&i);
-    *params = row ? row->params : "";
+    *params = row && !cg_is_left_out_(row) ? row->params : "";
     if (row) return row->name;
     if (i < CG_PRESET_ROWS_) {
         *params = cg_preset_rows_[i].params;

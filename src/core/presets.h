@@ -137,7 +137,7 @@ static cg_op cg_op_flagged_(cg_op op, unsigned slot, const char *name) {
     cg_stage *s = cg_op_stage_(&op, slot);
     const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
     for (unsigned f = 0; f < 2; f++) {
-        if (!cg_same_text_(row->flag_names[f], name)) continue;
+        if (cg_is_left_out_(row) || !cg_same_text_(row->flag_names[f], name)) continue;
         s->flags = (uint8_t)(s->flags | 1u << f);
         return op;
     }

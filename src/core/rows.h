@@ -26,8 +26,11 @@ static cg_status cg_select_given_(const cg_selector_ *p);
 #define CG_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
 
 /* The part of a stage that was left out (core/base/with.h). */
-#define CG_LEFT_OUT_(slot, id, name, macro) \
-  { slot, id, name, "", CG_LEFT_OUT_WHY_(name, macro), CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, NULL }
+#define CG_LEFT_OUT_(slot, id, name, macro)                                                                \
+  {                                                                                                        \
+    slot, id, name, NULL, CG_LEFT_OUT_WHY_(name, macro), { NULL, NULL }, 0, 0, 0, CG_NO_ARG_, CG_NO_SIZE_, \
+        CG_NO_VALUE_, NULL                                                                                 \
+  }
 
 /* ---- samples ---- */
 

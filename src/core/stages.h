@@ -74,7 +74,7 @@ typedef struct cg_stage_row_ {
     const char *name;          /* as text, a stage is name:arg:size:value:flag */
     const char *params;        /* for messages: name=example of each parameter, in the order of the text */
     const char *warning;       /* what a report says of the stage without error feedback, if it is biased; or NULL */
-                               /* of a stage that was left out, that it was */
+                               /* of a stage that was left out, that it was; it has no params and no flag_names */
     const char *flag_names[2]; /* of the flags 1 and 2; "": there is no such flag */
     uint8_t biasing_flags;     /* those with which the mean of what is decoded differs from x */
     uint8_t unbiasing_flags;   /* those with which it is x, although the stage has CG_IS_BIASED_ */

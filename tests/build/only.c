@@ -40,7 +40,7 @@ int main(void) {
 #else
 /* The texts of operators, each refused by name if the build leaves it out: prints its packet's hash, or "left out". */
 static void try_operator(const char *text, int built) {
-    static const char said[] = " was left out of this build";
+    static const char said[] = " was left out (COMPGRAD_WITH_";
     char why[300] = "", name[32] = "";
     cg_extra extra;
     cg_report report;

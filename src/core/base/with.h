@@ -33,4 +33,4 @@
 #  define CG_KERNEL_(kernels, call) (kernels)->call
 #endif
 /* Of a row that was left out, what its stage is called, and its macro. */
-#define CG_LEFT_OUT_WHY_(name, macro) name " was left out of this build: COMPGRAD_WITH_" macro " takes it in"
+#define CG_LEFT_OUT_WHY_(name, macro) name " was left out (COMPGRAD_WITH_" macro ")"
