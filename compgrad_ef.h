@@ -510,6 +510,78 @@ CG_API_ CG_CHECKED_ cg_status cg_diff_load(cg_diff *diff, const void *buf, size_
 
 #endif /* COMPGRAD_EF_H */
 
+/* src/ef/mean_api.h */
+/* mean_api: the public declarations of the front door, a mean with memory in five lines and one line of text
+
+   Offers   cg_mean and the calls on it; cg_tensor
+   Needs    api
+   Touches  nothing */
+
+#ifndef COMPGRAD_EF_MEAN_H
+#define COMPGRAD_EF_MEAN_H
+
+/* A compressed mean over ranks of a list of tensors, with its memory. It lives in your memory, in one block. */
+typedef struct cg_mean cg_mean;
+
+/* A tensor of the list, for cg_mean_open_of: all that is 0 is not known. */
+typedef struct cg_tensor {
+    const char *name; /* in sentences and saved states; NULL: its index. It is copied */
+    size_t n;         /* values; 0: the tensor takes part in nothing */
+    size_t rows;      /* of a matrix of n / rows columns, row by row; 0 or 1: a vector */
+} cg_tensor;
+
+/* Bytes of mem that cg_mean_open needs on this rank, for any step; 0: refused, and why[0..cap) has a sentence that says
+   what is wrong and where. config: one line, see CONFIGURATIONS above; NULL or "": the default. n: values of every
+   tensor. It sends nothing. why may be NULL. */
+CG_API_ size_t cg_mean_memory(
+    const char *config, const size_t *n, size_t tensors, const cg_transport *transport, char *why, size_t cap);
+/* Makes a mean in mem, which may have any alignment and must stay in place; config, n and transport are copied. It
+   sends nothing, and whatever it accepts can step: a configuration that no step could take is refused here (CG_E_ARG
+   or CG_E_UNSUPPORTED). *mean is set also after an error, if mem has room for a sentence (1 KB): then cg_mean_why has
+   it, and a step returns CG_E_STATE. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_open(cg_mean **mean, const char *config, const size_t *n, size_t tensors,
+    const cg_transport *transport, void *mem, size_t bytes);
+/* The same with names and shapes of the tensors, which matrix operators like lowrank:4 need. */
+CG_API_ size_t cg_mean_memory_of(
+    const char *config, const cg_tensor *list, size_t tensors, const cg_transport *transport, char *why, size_t cap);
+CG_API_ CG_CHECKED_ cg_status cg_mean_open_of(cg_mean **mean, const char *config, const cg_tensor *list, size_t tensors,
+    const cg_transport *transport, void *mem, size_t bytes);
+
+/* grads[i][0..n[i]) := the mean over ranks of tensor i (or whatever fold= says), and the memory keeps what was not
+   sent. Every rank calls it. All or nothing: after an error gradients, memory and the number of steps are as before
+   the call, on this rank, and the same call, also with newer gradients, is a good next one. All ranks get an error, or
+   none does, unless a message of the closing round is lost; then the next step is CG_E_MISMATCH on all ranks, until
+   all have called cg_mean_agree. grads[i] of a tensor without values may be NULL. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_step(cg_mean *mean, float *const *grads);
+/* The same where the tensors lie one behind the other in one vector. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_step_flat(cg_mean *mean, float *grads);
+/* The same with the variances of memory=variance: variances[i] is n[i] floats. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_step_with(cg_mean *mean, float *const *grads, const float *const *variances);
+
+/* After CG_E_MISMATCH because a step was committed on some ranks only: makes the numbers of steps equal, that of the
+   rank that has most, and H and M of kinds that have them, as cg_ef_agree does. Every rank must call it. Residuals
+   stay each rank's own. The model is yours: copy it from a rank that has taken the step. After an error call it again.
+   */
+CG_API_ CG_CHECKED_ cg_status cg_mean_agree(cg_mean *mean);
+
+/* The last call that failed, as a sentence with what, where and what to do; "ok" after one that did not. It lives in
+   the object, until the next call. mean may be NULL. */
+CG_API_ const char *cg_mean_why(const cg_mean *mean);
+/* How the last step went: status, bytes and rounds, the route if all tensors took one; used is NULL. */
+CG_API_ void cg_mean_report(const cg_mean *mean, cg_report *report);
+/* Steps that have succeeded, also before the state was saved. */
+CG_API_ uint64_t cg_mean_steps(const cg_mean *mean);
+/* Writes, with a final 0, a configuration that opens the same mean again, and then, in lines that begin with '#', what
+   happens to every tensor; all of it may be given to cg_mean_open. CG_E_CAPACITY: it was cut off; 400 bytes and 200 for
+   each tensor suffice. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_describe(const cg_mean *mean, char *text, size_t cap);
+/* The state of tensor i, to look at; NULL: it has no values, or mean is not open. */
+CG_API_ const cg_ef *cg_mean_state(const cg_mean *mean, size_t tensor);
+/* memory=laq, after every update of the model: squared = |tensor after - tensor before|^2. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_moved(cg_mean *mean, size_t tensor, double squared);
+
+#endif /* COMPGRAD_EF_MEAN_H */
+
 /* src/ef/begin.h */
 /* begin: opens the implementation of error feedback, for the one file that defines COMPGRAD_IMPLEMENTATION
 
@@ -3195,6 +3267,1369 @@ CG_API_ cg_status cg_diff_save(const cg_diff *diff, void *buf, size_t cap, size_
 }
 CG_API_ cg_status cg_diff_load(cg_diff *diff, const void *buf, size_t len) {
     return diff ? cg_ef_load(&diff->ef, buf, len) : CG_E_ARG;
+}
+
+/* src/ef/mean_words.h */
+/* mean_words: the one line of text that configures a mean, read and printed
+
+   Offers   cg_mean_config_, cg_mean_config_read_, cg_mean_config_print_; the tables of settings, of parameters of kinds
+            and of optimizers
+   Needs    schedule, kinds, rows; words of core/base; operators as text
+   Touches  the caller's configuration and sentence
+   An operator, then words name=value in any order. A setting is a row of a table, and so is a parameter of a kind: rows
+   of kinds name theirs. */
+
+enum {
+    CG_MEAN_OP_TEXT_ = 256, /* bytes of an operator's text, with a final 0 */
+    CG_MEAN_TABLE_ = 32     /* ratios of warmup=table */
+};
+typedef struct cg_mean_config_ {
+    cg_op op;
+    int by_shape; /* op is a matrix operator, and rows and columns are those of each tensor */
+    uint32_t route, fold;
+    uint64_t seed;
+    cg_ef_desc ef;               /* all but n, op, workers and carry, which are a tensor's */
+    uint32_t optimizer;          /* row of cg_mean_optimizers_ */
+    float momentum;              /* of the optimizer */
+    float table[CG_MEAN_TABLE_]; /* of warmup=table */
+    const char *given[16];       /* where each setting stands in the text; NULL: it does not */
+    int has_op;                  /* the text has an operator */
+} cg_mean_config_;
+
+/* ---- parameters of kinds ---- */
+
+enum { CG_MEAN_REAL_, CG_MEAN_WHOLE_, CG_MEAN_FLAG_ };
+typedef struct cg_mean_param_ {
+    const char *name, *legal; /* legal: what values are, in a sentence */
+    int type;
+    size_t at; /* in cg_ef_desc: a float, uint64_t or int */
+    float lo, hi;
+    int above_lo, below_hi; /* lo or hi itself is out of range */
+    const char *word;       /* a value that is a word, or NULL */
+    float word_value;
+} cg_mean_param_;
+static const cg_mean_param_ cg_mean_params_[] = {
+    { "momentum", "a number from 0 to below 1", CG_MEAN_REAL_, offsetof(cg_ef_desc, momentum), 0.0f, 1.0f, 0, 1, NULL,
+        0.0f },
+    { "decay", "a number above 0, at most 1", CG_MEAN_REAL_, offsetof(cg_ef_desc, decay), 0.0f, 1.0f, 1, 0, NULL,
+        0.0f },
+    { "alpha", "a number above 0, at most 1", CG_MEAN_REAL_, offsetof(cg_ef_desc, alpha), 0.0f, 1.0f, 1, 0, NULL,
+        0.0f },
+    { "step", "the learning rate, above 0", CG_MEAN_REAL_, offsetof(cg_ef_desc, laq_step), 0.0f, 1e30f, 1, 0, NULL,
+        0.0f },
+    { "weight", "a number above 0", CG_MEAN_REAL_, offsetof(cg_ef_desc, laq_weight), 0.0f, 1e30f, 1, 0, NULL, 0.0f },
+    { "patience", "a whole number of steps, from 1 on", CG_MEAN_WHOLE_, offsetof(cg_ef_desc, laq_patience), 1.0f, 0.0f,
+        0, 0, NULL, 0.0f },
+    { "reset", "a whole number of steps, from 1 on", CG_MEAN_WHOLE_, offsetof(cg_ef_desc, reset), 1.0f, 0.0f, 0, 0,
+        NULL, 0.0f },
+    { "lambda", "a number above 0, or sqrt for the square root of the number of ranks", CG_MEAN_REAL_,
+        offsetof(cg_ef_desc, lambda), 0.0f, 1e30f, 1, 0, "sqrt", CG_LAMBDA_SQRT },
+    { "biased", "", CG_MEAN_FLAG_, offsetof(cg_ef_desc, biased), 0.0f, 0.0f, 0, 0, NULL, 0.0f },
+    { "nesterov", "", CG_MEAN_FLAG_, offsetof(cg_ef_desc, nesterov), 0.0f, 0.0f, 0, 0, NULL, 0.0f },
+    { "8bit", "", CG_MEAN_FLAG_, offsetof(cg_ef_desc, bytes), 0.0f, 0.0f, 0, 0, NULL, 0.0f },
+};
+enum { CG_MEAN_PARAM_COUNT_ = sizeof cg_mean_params_ / sizeof cg_mean_params_[0] };
+/* The parameter that stands first in a list like "momentum!:nesterov"; *next: the rest of the list. NULL at its end. */
+static const cg_mean_param_ *cg_mean_param_next_(const char *list, const char **next) {
+    cg_word_ w;
+    w.p = list;
+    for (w.len = 0; list[w.len] && list[w.len] != ':' && list[w.len] != '!';) w.len++;
+    list += w.len;
+    while (*list == '!' || *list == ':') list++;
+    *next = list;
+    for (size_t i = 0; w.len && i < CG_MEAN_PARAM_COUNT_; i++)
+        if (cg_word_is_(w, cg_mean_params_[i].name)) return &cg_mean_params_[i];
+    return NULL;
+}
+static uint8_t *cg_mean_field_(const cg_ef_desc *d, const cg_mean_param_ *p) { return (uint8_t *)(uintptr_t)d + p->at; }
+
+/* ---- optimizers ---- */
+
+/* What a user's optimizer asks of the memory, where the text has no memory= of its own. */
+typedef struct cg_mean_optimizer_ {
+    const char *name;
+    int has_momentum; /* its momentum follows, as in momentum:0.9 */
+    void (*choose)(cg_mean_config_ *c);
+    const char *says; /* what was chosen and what is left to the user, in cg_mean_describe */
+} cg_mean_optimizer_;
+static const cg_mean_optimizer_ *cg_mean_optimizer_at_(uint32_t i);
+static const char *cg_mean_optimizer_name_(uint32_t i) {
+    return cg_mean_optimizer_at_(i) ? cg_mean_optimizer_at_(i)->name : NULL;
+}
+
+/* ---- sentences ---- */
+
+typedef struct cg_setting_ {
+    const char *name, *example;
+    int (*read)(cg_parser_ *s, const struct cg_setting_ *row, cg_mean_config_ *c); /* what follows name= */
+    int (*print)(cg_text_ *t, const cg_mean_config_ *c); /* the same; 0: it is the default, and nothing was written */
+} cg_setting_;
+static const cg_setting_ *cg_setting_at_(uint32_t i); /* NULL: there are no more */
+static const char *cg_setting_name_(uint32_t i) { return cg_setting_at_(i) ? cg_setting_at_(i)->name : NULL; }
+
+/* The nearest of the names, or NULL. */
+static const char *cg_mean_nearest_(cg_word_ w, const char *(*name_of)(uint32_t)) {
+    const char *nearest = NULL;
+    int nearest_distance = 99;
+    for (uint32_t i = 0; name_of(i); i++) {
+        const int d = cg_name_distance_(w, name_of(i));
+        if (d >= nearest_distance) continue;
+        nearest_distance = d;
+        nearest = name_of(i);
+    }
+    return nearest;
+}
+/* ": did you mean 'x'? There are a, b, c" */
+static void cg_mean_suggest_(cg_parser_ *s, const char *nearest, const char *(*name_of)(uint32_t), const char *after) {
+    if (nearest) {
+        cg_text_str_(&s->why, "; did you mean '");
+        cg_text_str_(&s->why, nearest);
+        cg_text_str_(&s->why, after);
+        cg_text_char_(&s->why, '\'');
+        cg_text_char_(&s->why, '?');
+    }
+    cg_text_str_(&s->why, nearest ? " There are" : "; there are");
+    for (uint32_t i = 0; name_of(i); i++) {
+        cg_text_str_(&s->why, i ? ", " : " ");
+        cg_text_str_(&s->why, name_of(i));
+        cg_text_str_(&s->why, after);
+    }
+}
+static void cg_mean_example_(cg_parser_ *s, const cg_setting_ *row) {
+    cg_text_str_(&s->why, ", as in '");
+    cg_text_str_(&s->why, row->example);
+    cg_text_char_(&s->why, '\'');
+}
+/* "at 9: 'x' of seed= should be a whole number, as in 'seed=42'" */
+static int cg_mean_bad_(cg_parser_ *s, cg_word_ w, const cg_setting_ *row, const char *what, const char *range) {
+    cg_why_at_(s, w.p);
+    if (w.len) cg_why_quote_(s, w);
+    else cg_text_str_(&s->why, "nothing");
+    cg_text_str_(&s->why, " stands in ");
+    cg_text_str_(&s->why, row->name);
+    cg_text_str_(&s->why, "= for ");
+    cg_text_str_(&s->why, what);
+    cg_text_str_(&s->why, ", which is ");
+    cg_text_str_(&s->why, range);
+    cg_mean_example_(s, row);
+    return 0;
+}
+
+/* ---- parts of values ---- */
+
+/* The part of a value up to ':', ',' or a blank; s->p moves behind it. */
+static cg_word_ cg_mean_part_(cg_parser_ *s) {
+    cg_word_ w;
+    w.p = s->p;
+    for (w.len = 0; w.p[w.len] && w.p[w.len] != ':' && w.p[w.len] != ',' && !cg_is_blank_(w.p[w.len]);) w.len++;
+    s->p += w.len;
+    return w;
+}
+static int cg_mean_colon_(cg_parser_ *s) { return *s->p == ':' ? (s->p++, 1) : 0; }
+static int cg_mean_read_real_(cg_parser_ *s, cg_word_ w, const cg_setting_ *row, const char *what, const char *range,
+    const float *limits, float *v) {
+    cg_decimal_ d;
+    float f;
+    if (!cg_decimal_read_(w, &d) || d.minus) return cg_mean_bad_(s, w, row, what, range);
+    f = cg_float_from_decimal_(d.digits, d.exponent);
+    if (f >= CG_FLT_MAX_ || f < limits[0] || f > limits[1] || (f == limits[0] && limits[2] != 0.0f) ||
+        (f == limits[1] && limits[3] != 0.0f))
+        return cg_mean_bad_(s, w, row, what, range);
+    *v = f;
+    return 1;
+}
+static int cg_mean_read_whole_(cg_parser_ *s, cg_word_ w, const cg_setting_ *row, const char *what, const char *range,
+    uint64_t lo, uint64_t hi, uint64_t *v) {
+    cg_decimal_ d;
+    if (!cg_decimal_read_(w, &d) || d.minus || d.has_point || d.overflows || d.whole < lo || d.whole > hi)
+        return cg_mean_bad_(s, w, row, what, range);
+    *v = d.whole;
+    return 1;
+}
+/* The name of one of a table, as a number. */
+static int cg_mean_read_name_(
+    cg_parser_ *s, cg_word_ w, const cg_setting_ *row, const char *(*name_of)(uint32_t), uint32_t *id) {
+    for (uint32_t i = 0; name_of(i); i++)
+        if (cg_word_is_(w, name_of(i))) return *id = i, 1;
+    cg_why_at_(s, w.p);
+    cg_text_str_(&s->why, "no ");
+    cg_text_str_(&s->why, row->name);
+    cg_text_char_(&s->why, ' ');
+    cg_why_quote_(s, w);
+    cg_mean_suggest_(s, cg_mean_nearest_(w, name_of), name_of, "");
+    return 0;
+}
+
+/* ---- memory= ---- */
+
+static int cg_mean_read_param_(
+    cg_parser_ *s, cg_word_ w, const cg_setting_ *row, const cg_mean_param_ *p, cg_ef_desc *d) {
+    const float limits[4] = { p->lo, p->hi, (float)p->above_lo, (float)p->below_hi };
+    const int one = 1;
+    uint64_t whole = 0;
+    float real = 0.0f;
+    if (p->type == CG_MEAN_FLAG_) memcpy(cg_mean_field_(d, p), &one, sizeof one);
+    else if (p->type == CG_MEAN_WHOLE_) {
+        if (!cg_mean_read_whole_(s, w, row, p->name, p->legal, 1, UINT64_MAX, &whole)) return 0;
+        memcpy(cg_mean_field_(d, p), &whole, sizeof whole);
+    } else {
+        if (p->word && cg_word_is_(w, p->word)) real = p->word_value;
+        else if (!cg_mean_read_real_(s, w, row, p->name, p->legal, limits, &real)) return 0;
+        memcpy(cg_mean_field_(d, p), &real, sizeof real);
+    }
+    return 1;
+}
+/* One part behind the kind's name: a number, which is the first parameter, a flag, or name=number. */
+static int cg_mean_read_memory_part_(
+    cg_parser_ *s, const cg_setting_ *row, const cg_ef_row_ *kind, int is_first, uint32_t *seen, cg_ef_desc *d) {
+    const cg_word_ all = cg_mean_part_(s);
+    cg_word_ name = all, value = all;
+    cg_decimal_ number;
+    const char *list = kind->params;
+    const cg_mean_param_ *p, *found = NULL;
+    uint32_t bit;
+    size_t equals = 0;
+    while (equals < all.len && all.p[equals] != '=') equals++;
+    name.len = equals;
+    if (equals < all.len) {
+        value.p += equals + 1;
+        value.len -= equals + 1;
+    }
+    for (const char *next; (p = cg_mean_param_next_(list, &next)) != NULL && !found; list = next)
+        if ((is_first && list == kind->params && equals == all.len && p->type != CG_MEAN_FLAG_ &&
+                (!all.len || cg_decimal_read_(all, &number) || (p->word && cg_word_is_(all, p->word)))) ||
+            (cg_word_is_(name, p->name) && (equals < all.len) == (p->type != CG_MEAN_FLAG_)))
+            found = p;
+    if (!found) {
+        cg_why_at_(s, all.p);
+        cg_text_str_(&s->why, "memory=");
+        cg_text_str_(&s->why, kind->name);
+        cg_text_str_(&s->why, " has no ");
+        cg_why_quote_(s, name);
+        cg_text_str_(&s->why, *kind->params ? "; it takes" : "; it takes nothing");
+        list = kind->params;
+        for (const char *next; (p = cg_mean_param_next_(list, &next)) != NULL; list = next) {
+            cg_text_str_(&s->why, list == kind->params ? " :" : ", :");
+            cg_text_str_(&s->why, p->name);
+            if (p->type != CG_MEAN_FLAG_) cg_text_char_(&s->why, '=');
+        }
+        return 0;
+    }
+    bit = 1u << (unsigned)(found - cg_mean_params_);
+    if (*seen & bit) {
+        cg_why_at_(s, all.p);
+        cg_text_str_(&s->why, found->name);
+        cg_text_str_(&s->why, " stands twice in memory=");
+        return 0;
+    }
+    *seen |= bit;
+    return cg_mean_read_param_(s, value, row, found, d);
+}
+/* Must the first parameter of a kind be given? */
+static int cg_mean_is_required_(const char *list) {
+    while (*list && *list != ':' && *list != '!') list++;
+    return *list == '!';
+}
+static int cg_mean_read_memory_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
+    const cg_ef_row_ *kind;
+    const cg_mean_param_ *first;
+    const char *next;
+    uint32_t seen = 0;
+    if (!cg_mean_read_name_(s, cg_mean_part_(s), row, cg_ef_kind_name, &c->ef.kind)) return 0;
+    kind = cg_ef_row_at_(c->ef.kind);
+    for (int is_first = 1; cg_mean_colon_(s); is_first = 0)
+        if (!cg_mean_read_memory_part_(s, row, kind, is_first, &seen, &c->ef)) return 0;
+    first = cg_mean_param_next_(kind->params, &next);
+    if (!first || !cg_mean_is_required_(kind->params) || seen & 1u << (unsigned)(first - cg_mean_params_)) return 1;
+    cg_why_at_(s, s->p);
+    cg_text_str_(&s->why, "memory=");
+    cg_text_str_(&s->why, kind->name);
+    cg_text_str_(&s->why, " lacks its ");
+    cg_text_str_(&s->why, first->name);
+    cg_text_str_(&s->why, ": ");
+    cg_text_str_(&s->why, first->legal);
+    cg_text_str_(&s->why, ", as in 'memory=");
+    cg_text_str_(&s->why, kind->name);
+    cg_text_str_(&s->why, ":0.9'");
+    return 0;
+}
+static int cg_mean_print_memory_(cg_text_ *t, const cg_mean_config_ *c) {
+    const char *list = cg_ef_row_at_(c->ef.kind)->params, *next;
+    const cg_mean_param_ *p;
+    cg_text_str_(t, cg_ef_kind_name(c->ef.kind));
+    for (int is_first = 1; (p = cg_mean_param_next_(list, &next)) != NULL; list = next, is_first = 0) {
+        uint64_t whole = 0;
+        float real = 0.0f;
+        int flag = 0;
+        if (p->type == CG_MEAN_FLAG_) memcpy(&flag, cg_mean_field_(&c->ef, p), sizeof flag);
+        else if (p->type == CG_MEAN_WHOLE_) memcpy(&whole, cg_mean_field_(&c->ef, p), sizeof whole);
+        else memcpy(&real, cg_mean_field_(&c->ef, p), sizeof real);
+        if (!flag && !whole && real == 0.0f && !(is_first && cg_mean_is_required_(list))) continue;
+        cg_text_char_(t, ':');
+        if (flag || !is_first) cg_text_str_(t, p->name);
+        if (flag) continue;
+        if (!is_first) cg_text_char_(t, '=');
+        if (p->type == CG_MEAN_WHOLE_) cg_text_uint_(t, whole);
+        else if (p->word && real == p->word_value) cg_text_str_(t, p->word);
+        else cg_text_float_(t, real);
+    }
+    return 1;
+}
+
+/* ---- the other settings ---- */
+
+static int cg_mean_read_route_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
+    return cg_mean_read_name_(s, cg_mean_part_(s), row, cg_route_name, &c->route);
+}
+static int cg_mean_print_route_(cg_text_ *t, const cg_mean_config_ *c) {
+    cg_text_str_(t, cg_route_name(c->route));
+    return c->route != 0;
+}
+static int cg_mean_read_fold_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
+    return cg_mean_read_name_(s, cg_mean_part_(s), row, cg_fold_name, &c->fold);
+}
+static int cg_mean_print_fold_(cg_text_ *t, const cg_mean_config_ *c) {
+    cg_text_str_(t, cg_fold_name(c->fold));
+    return c->fold != 0;
+}
+static int cg_mean_print_whole_(cg_text_ *t, uint64_t v) {
+    cg_text_uint_(t, v);
+    return v != 0;
+}
+static int cg_mean_read_seed_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
+    return cg_mean_read_whole_(s, cg_mean_part_(s), row, "the seed", "a whole number", 0, UINT64_MAX, &c->seed);
+}
+static int cg_mean_print_seed_(cg_text_ *t, const cg_mean_config_ *c) { return cg_mean_print_whole_(t, c->seed); }
+static int cg_mean_read_dense_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
+    return cg_mean_read_whole_(s, cg_mean_part_(s), row, "the first steps, which are dense",
+        "a whole number below 2^62", 0, UINT64_MAX / 4, &c->ef.dense_steps);
+}
+static int cg_mean_print_dense_(cg_text_ *t, const cg_mean_config_ *c) {
+    return cg_mean_print_whole_(t, c->ef.dense_steps);
+}
+static int cg_mean_read_small_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
+    uint64_t small;
+    if (!cg_mean_read_whole_(s, cg_mean_part_(s), row, "the values below which a tensor is dense", "a whole number", 0,
+            SIZE_MAX, &small))
+        return 0;
+    c->ef.small = (size_t)small;
+    return 1;
+}
+static int cg_mean_print_small_(cg_text_ *t, const cg_mean_config_ *c) { return cg_mean_print_whole_(t, c->ef.small); }
+static int cg_mean_read_clip_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
+    static const float limits[4] = { 0.0f, CG_FLT_MAX_, 1.0f, 0.0f };
+    cg_word_ w = cg_mean_part_(s);
+    if (cg_word_is_(w, "value") && cg_mean_colon_(s)) {
+        c->ef.clip_by = CG_CLIP_VALUE;
+        w = cg_mean_part_(s);
+    }
+    return cg_mean_read_real_(s, w, row, "the limit",
+        "a number above 0 (clip=value:1 limits every value, clip=1 the norm)", limits, &c->ef.clip);
+}
+static int cg_mean_print_clip_(cg_text_ *t, const cg_mean_config_ *c) {
+    if (c->ef.clip_by) cg_text_str_(t, "value:");
+    cg_text_float_(t, c->ef.clip);
+    return c->ef.clip != 0.0f;
+}
+/* power:4:468: kind, stages, steps in a stage; table:0.25,0.1,0.03:468: the ratios of the stages in place of their
+   number */
+static int cg_mean_read_warmup_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
+    static const float limits[4] = { 0.0f, 1.0f, 1.0f, 0.0f };
+    cg_warmup *w = &c->ef.warmup;
+    uint64_t stages = 0;
+    if (!cg_mean_read_name_(s, cg_mean_part_(s), row, cg_warmup_name, &w->kind)) return 0;
+    if (!w->kind) return 1;
+    if (!cg_mean_colon_(s))
+        return cg_mean_bad_(s, cg_mean_part_(s), row, "the stages", "a whole number from 1 to 4096");
+    if (cg_warmup_rows_[w->kind].has_table) {
+        do {
+            if (stages == CG_MEAN_TABLE_)
+                return cg_mean_bad_(s, cg_mean_part_(s), row, "one ratio more", "one too many: at most 32 fit");
+            if (!cg_mean_read_real_(
+                    s, cg_mean_part_(s), row, "a ratio", "above 0, at most 1", limits, &c->table[stages]))
+                return 0;
+            stages++;
+        } while (*s->p == ',' && *s->p++);
+    } else if (!cg_mean_read_whole_(s, cg_mean_part_(s), row, "the stages", "a whole number from 1 to 4096", 1,
+                   CG_EF_MAX_STAGES_, &stages))
+        return 0;
+    w->stages = (uint32_t)stages;
+    return !cg_mean_colon_(s) ||
+        cg_mean_read_whole_(s, cg_mean_part_(s), row, "the steps in a stage", "a whole number from 1 to 2^48", 1,
+            (uint64_t)1 << 48, &w->period);
+}
+static int cg_mean_print_warmup_(cg_text_ *t, const cg_mean_config_ *c) {
+    const cg_warmup *w = &c->ef.warmup;
+    cg_text_str_(t, cg_warmup_name(w->kind));
+    cg_text_char_(t, ':');
+    if (!cg_warmup_rows_[w->kind].has_table) cg_text_uint_(t, w->stages);
+    for (uint32_t i = 0; cg_warmup_rows_[w->kind].has_table && i < w->stages; i++) {
+        if (i) cg_text_char_(t, ',');
+        cg_text_float_(t, c->table[i]);
+    }
+    if (w->period) cg_text_char_(t, ':');
+    if (w->period) cg_text_uint_(t, w->period);
+    return w->kind != 0;
+}
+static int cg_mean_read_optimizer_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
+    static const float limits[4] = { 0.0f, 1.0f, 0.0f, 1.0f };
+    if (!cg_mean_read_name_(s, cg_mean_part_(s), row, cg_mean_optimizer_name_, &c->optimizer)) return 0;
+    if (!cg_mean_optimizer_at_(c->optimizer)->has_momentum) return 1;
+    if (!cg_mean_colon_(s)) return cg_mean_bad_(s, cg_mean_part_(s), row, "its momentum", "a number from 0 to below 1");
+    return cg_mean_read_real_(
+        s, cg_mean_part_(s), row, "its momentum", "a number from 0 to below 1", limits, &c->momentum);
+}
+static int cg_mean_print_optimizer_(cg_text_ *t, const cg_mean_config_ *c) {
+    const cg_mean_optimizer_ *o = cg_mean_optimizer_at_(c->optimizer);
+    cg_text_str_(t, o->name);
+    if (o->has_momentum) cg_text_char_(t, ':');
+    if (o->has_momentum) cg_text_float_(t, c->momentum);
+    return c->optimizer != 0;
+}
+/* In the order in which they are printed. */
+static const cg_setting_ cg_settings_[] = {
+    { "memory", "memory=momentum:0.9", cg_mean_read_memory_, cg_mean_print_memory_ },
+    { "route", "route=scatter", cg_mean_read_route_, cg_mean_print_route_ },
+    { "fold", "fold=mean", cg_mean_read_fold_, cg_mean_print_fold_ },
+    { "seed", "seed=42", cg_mean_read_seed_, cg_mean_print_seed_ },
+    { "dense", "dense=100", cg_mean_read_dense_, cg_mean_print_dense_ },
+    { "warmup", "warmup=power:4:468", cg_mean_read_warmup_, cg_mean_print_warmup_ },
+    { "clip", "clip=1", cg_mean_read_clip_, cg_mean_print_clip_ },
+    { "small", "small=1024", cg_mean_read_small_, cg_mean_print_small_ },
+    { "optimizer", "optimizer=momentum:0.9", cg_mean_read_optimizer_, cg_mean_print_optimizer_ },
+};
+enum {
+    CG_SETTING_COUNT_ = sizeof cg_settings_ / sizeof cg_settings_[0],
+    CG_SETTING_MEMORY_ = 0,
+    CG_SETTING_SMALL_ = 7
+};
+static const cg_setting_ *cg_setting_at_(uint32_t i) { return i < CG_SETTING_COUNT_ ? &cg_settings_[i] : NULL; }
+
+/* ---- what optimizers ask for ---- */
+
+static void cg_mean_choose_classic_(cg_mean_config_ *c) { c->ef.kind = CG_EF_CLASSIC; }
+/* A biased operator delays part of the gradient, and a momentum behind the mean amplifies what is delayed: it goes into
+   the memory. Others keep classic memory. */
+static void cg_mean_choose_momentum_(cg_mean_config_ *c) {
+    cg_about about;
+    cg_op op = c->op;
+    if (c->by_shape || (cg_op_about(&op, 65536, &about) == CG_OK && !about.needs_memory)) {
+        c->ef.kind = CG_EF_CLASSIC;
+        return;
+    }
+    c->ef.kind = CG_EF_MOMENTUM;
+    c->ef.momentum = c->momentum;
+}
+static const cg_mean_optimizer_ cg_mean_optimizers_[] = {
+    { "any", 0, cg_mean_choose_classic_, "" },
+    { "sgd", 0, cg_mean_choose_classic_, "for SGD without momentum: classic memory, which delays and loses nothing" },
+    { "momentum", 1, cg_mean_choose_momentum_,
+        "for SGD with momentum: with memory=momentum the momentum is in the memory, so set that of your optimizer to "
+        "0; "
+        "with memory=classic keep it" },
+    { "adam", 0, cg_mean_choose_classic_,
+        "for Adam: classic memory, which only suits operators that delay little, as eden:4 and absmax:8:512 do; sparse "
+        "ones cost Adam 0.1 to 0.6 nats" },
+};
+static const cg_mean_optimizer_ *cg_mean_optimizer_at_(uint32_t i) {
+    return i < sizeof cg_mean_optimizers_ / sizeof cg_mean_optimizers_[0] ? &cg_mean_optimizers_[i] : NULL;
+}
+
+/* ---- the whole line ---- */
+
+/* Skips blanks and comments, from '#' to the end of a line. */
+static void cg_mean_skip_(cg_parser_ *s) {
+    for (;; s->p++) {
+        if (*s->p == '#')
+            while (s->p[1] && s->p[1] != '\n') s->p++;
+        else if (!cg_is_blank_(*s->p)) return;
+    }
+}
+/* The name before the '=' of the setting that begins here; len 0: none begins here. */
+static cg_word_ cg_setting_word_(const char *p) {
+    cg_word_ w;
+    w.p = p;
+    for (w.len = 0;; w.len++) {
+        const char c = cg_lower_(p[w.len]);
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')) break;
+    }
+    if (p[w.len] != '=') w.len = 0;
+    return w;
+}
+/* Is "name:value" an operator, where name=value stands? */
+static int cg_setting_is_operator_(cg_word_ name) {
+    char text[CG_MEAN_OP_TEXT_];
+    size_t len = 0;
+    cg_op op;
+    for (; len + 1 < sizeof text && name.p[len] && !cg_is_blank_(name.p[len]); len++) text[len] = name.p[len];
+    text[len] = 0;
+    text[name.len] = ':';
+    return len + 1 < sizeof text && cg_op_parse(&op, text) == CG_OK;
+}
+static int cg_mean_unknown_(cg_parser_ *s, cg_word_ name) {
+    cg_why_at_(s, name.p);
+    cg_text_str_(&s->why, "no setting ");
+    cg_why_quote_(s, name);
+    if (!cg_setting_is_operator_(name))
+        return cg_mean_suggest_(s, cg_mean_nearest_(name, cg_setting_name_), cg_setting_name_, "="), 0;
+    cg_text_str_(&s->why, ": it is an operator, which stands first and has ':' before its parameters");
+    return 0;
+}
+/* The operator, which ends before the first setting. */
+static int cg_mean_read_op_(cg_parser_ *s, cg_mean_config_ *config) {
+    char text[CG_MEAN_OP_TEXT_ + 8];
+    char why[320];
+    const char *end = s->text;
+    size_t len = 0, last = 0;
+    int at_word = 1, in_comment = 0;
+    for (; *end; end++, len++) {
+        char c = *end;
+        in_comment = c != '\n' && (in_comment || (at_word && c == '#'));
+        if (in_comment) c = ' ';
+        else if (at_word && cg_setting_word_(end).len) break;
+        at_word = cg_is_blank_(c);
+        if (!at_word) last = len + 1;
+        if (last > CG_MEAN_OP_TEXT_)
+            return cg_why_(s, s->text, "the operator, with what stands before it, takes more than 256 bytes");
+        if (len < CG_MEAN_OP_TEXT_) text[len] = c;
+    }
+    s->p = end;
+    text[last] = 0;
+    config->has_op = last != 0;
+    config->op = cg_eden(4.0f);
+    if (!config->has_op && !cg_bound(&config->op, 1024))
+        return cg_why_(s, s->text,
+            "there is no operator, and this build left out the stages of the default, eden:4: "
+            "write one, as in 'topk:0.01'");
+    if (!config->has_op || cg_op_parse_why(&config->op, text, why, sizeof why) == CG_OK) return 1;
+    memcpy(text + last, ":1:1", 5);
+    if (cg_op_parse(&config->op, text) == CG_OK && cg_op_traits_(&config->op) & CG_IS_MATRIX_)
+        return config->by_shape = 1;
+    cg_text_str_(&s->why, why);
+    return 0;
+}
+static int cg_mean_read_settings_(cg_parser_ *s, cg_mean_config_ *c) {
+    for (cg_mean_skip_(s); *s->p; cg_mean_skip_(s)) {
+        const cg_word_ name = cg_setting_word_(s->p);
+        uint32_t i = 0;
+        if (!name.len) {
+            cg_word_ w = cg_mean_part_(s);
+            cg_why_at_(s, w.p);
+            cg_why_quote_(s, w);
+            cg_text_str_(&s->why,
+                " is not name=value; the operator stands first, and behind it only settings, as in "
+                "'topk:0.01 route=scatter seed=42'");
+            return 0;
+        }
+        while (i < CG_SETTING_COUNT_ && !cg_word_is_(name, cg_settings_[i].name)) i++;
+        if (i == CG_SETTING_COUNT_) return cg_mean_unknown_(s, name);
+        if (c->given[i]) {
+            cg_why_at_(s, name.p);
+            cg_text_str_(&s->why, cg_settings_[i].name);
+            cg_text_str_(&s->why, "= stands twice, first at ");
+            cg_text_uint_(&s->why, (uint64_t)(c->given[i] - s->text));
+            cg_text_str_(&s->why, ": leave one of them out");
+            return 0;
+        }
+        c->given[i] = name.p;
+        s->p = name.p + name.len + 1;
+        if (!cg_settings_[i].read(s, &cg_settings_[i], c)) return 0;
+        if (*s->p && !cg_is_blank_(*s->p)) {
+            cg_why_at_(s, s->p);
+            cg_why_quote_(s, cg_mean_part_(s));
+            cg_text_str_(&s->why, " is too much behind ");
+            cg_text_str_(&s->why, cg_settings_[i].name);
+            cg_text_char_(&s->why, '=');
+            cg_mean_example_(s, &cg_settings_[i]);
+            return 0;
+        }
+    }
+    return 1;
+}
+/* Reads config, which may be NULL; 0: why has a sentence. *c refers to itself, and to the text only while this runs. */
+static int cg_mean_config_read_(cg_mean_config_ *c, const char *config, cg_text_ *why) {
+    cg_parser_ s;
+    int ok;
+    memset(c, 0, sizeof *c);
+    s.text = s.p = config ? config : "";
+    s.why = *why;
+    ok = cg_mean_read_op_(&s, c) && cg_mean_read_settings_(&s, c);
+    *why = s.why;
+    if (!ok) return 0;
+    /* the operator that measurements recommend is for vectors that fill the blocks of its rotation */
+    if (!c->has_op && !c->given[CG_SETTING_SMALL_]) c->ef.small = 1024;
+    if (!c->given[CG_SETTING_MEMORY_]) cg_mean_optimizer_at_(c->optimizer)->choose(c);
+    if (cg_warmup_rows_[c->ef.warmup.kind].has_table) c->ef.warmup.table = c->table;
+    memset(c->given, 0, sizeof c->given); /* the text is not kept */
+    return 1;
+}
+/* Writes it on one line, with everything that is not the default. */
+static void cg_mean_config_print_(const cg_mean_config_ *c, cg_text_ *t) {
+    char op[CG_MEAN_OP_TEXT_ + 64];
+    size_t len = 0;
+    if (cg_op_print(&c->op, op, sizeof op) != CG_OK) op[0] = 0;
+    while (op[len]) len++;
+    if (c->by_shape) op[len - 4] = 0; /* the :1:1 in the place of rows and columns */
+    cg_text_str_(t, op);
+    for (uint32_t i = 0; i < CG_SETTING_COUNT_; i++) {
+        char *before = t->at;
+        cg_text_char_(t, ' ');
+        cg_text_str_(t, cg_settings_[i].name);
+        cg_text_char_(t, '=');
+        if (!cg_settings_[i].print(t, c)) t->at = before;
+    }
+}
+
+/* src/ef/mean.h */
+/* mean: a mean with memory, opened in one block of the caller's memory
+
+   Offers   struct cg_mean; the public cg_mean_memory, cg_mean_open and their forms with shapes; cg_mean_say_,
+            cg_mean_list_, cg_mean_tag_
+   Needs    mean_words, plan, exchange; cg_exchange_resolve_ of exchange
+   Touches  the caller's mem and sentence
+   Whatever is accepted here can step: every operator that a step may have, the dense ones and those of the warm-up, is
+   resolved on every tensor, as this rank and as rank 0, which may be a leader. */
+
+enum { CG_MEAN_WHY_ = 512, CG_MEAN_MAGIC_ = 0x6e61656d /* "mean" */ };
+/* The list of a caller: sizes, or tensors. */
+typedef struct cg_mean_list_ {
+    const size_t *n;
+    const cg_tensor *tensor;
+    size_t count;
+} cg_mean_list_;
+/* What is kept of a tensor. */
+typedef struct cg_mean_tensor_ {
+    size_t n, rows;
+    const char *name; /* in the mean's memory; NULL: none */
+    cg_ef *ef;        /* NULL: it has no values */
+    cg_ef *before;    /* its state before the step that is tried */
+    uint8_t *kept;    /* where the vectors of the state begin: what a step changes */
+    uint8_t *backup;  /* and its vectors: kept_bytes from `kept` on */
+    size_t kept_bytes;
+    float *result; /* where the mean waits, of kinds whose commit may fail when it is there; else NULL */
+} cg_mean_tensor_;
+struct cg_mean {
+    uint32_t magic; /* CG_MEAN_MAGIC_: open */
+    int pending;
+    cg_transport transport;
+    cg_mean_config_ config;
+    uint64_t common; /* hash of configuration and tensors */
+    uint64_t steps;
+    size_t tensors; /* of the list */
+    size_t active;  /* of these, with values */
+    cg_mean_tensor_ *tensor;
+    float **flat; /* where tensors are in the vector of cg_mean_step_flat */
+    cg_ef **efs;  /* of the active ones */
+    cg_layer *layers;
+    cg_extra *sides; /* of kinds that take variances, else NULL */
+    void *mem;       /* for an exchange */
+    size_t mem_bytes;
+    cg_report report;
+    char why[CG_MEAN_WHY_];
+};
+
+/* ---- sentences ---- */
+
+static cg_text_ cg_mean_text_(char *text, size_t cap) {
+    cg_text_ t;
+    t.at = text;
+    t.end = text && cap ? text + (cap - 1) : text; /* the 0 at the end always fits */
+    return t;
+}
+static void cg_mean_tensor_name_(cg_text_ *t, size_t i, const char *name) {
+    cg_text_str_(t, "tensor ");
+    cg_text_uint_(t, i);
+    if (!name) return;
+    cg_text_str_(t, " (");
+    for (size_t j = 0; name[j] && j < 40; j++) cg_text_char_(t, name[j] >= ' ' && name[j] <= '~' ? name[j] : '?');
+    cg_text_char_(t, ')');
+}
+/* The sentence and the report of a call that ends so, and its status. */
+static cg_status cg_mean_say_(cg_mean *m, cg_status s, const char *why) {
+    cg_text_ t = cg_mean_text_(m->why, sizeof m->why);
+    cg_report_set_(&m->report, s, why, 0, CG_NO_INDEX);
+    cg_text_str_(&t, why);
+    *t.at = 0;
+    return s;
+}
+
+/* ---- what a tensor needs ---- */
+
+static size_t cg_mean_list_n_(const cg_mean_list_ *list, size_t i) {
+    return list->tensor ? list->tensor[i].n : list->n[i];
+}
+static size_t cg_mean_list_rows_(const cg_mean_list_ *list, size_t i) {
+    return list->tensor ? list->tensor[i].rows : 0;
+}
+static const char *cg_mean_list_name_(const cg_mean_list_ *list, size_t i) {
+    return list->tensor ? list->tensor[i].name : NULL;
+}
+/* The description of a tensor's state, but for carry. A matrix operator takes the shape of the tensor, if its factors
+   are smaller than that. */
+static cg_ef_desc cg_mean_desc_(const cg_mean *m, size_t n, size_t rows) {
+    const cg_mean_config_ *c = &m->config;
+    cg_ef_desc d = c->ef;
+    const uint64_t cols = rows ? n / rows : 0, r = c->op.transform.arg;
+    d.op = c->op;
+    d.n = n;
+    d.workers = m->transport.size;
+    if (!c->by_shape) return d;
+    if (rows < 2 || cols < 2 || rows > UINT32_MAX || cols > 16777216 || cg_mul_sat_(r, cg_add_sat_(rows, cols)) >= n) {
+        d.op = cg_dense();
+        return d;
+    }
+    d.op.transform.size = (uint32_t)rows;
+    d.op.transform.value = (float)cols;
+    return d;
+}
+static cg_tag cg_mean_tag_(const cg_mean *m, uint64_t step, size_t tensor) {
+    cg_tag tag = CG_ZERO;
+    tag.seed = m->config.seed;
+    tag.step = step;
+    tag.tensor = (uint32_t)tensor;
+    return tag;
+}
+static cg_exchange_desc cg_mean_exchange_desc_(const cg_mean *m, uint64_t step, size_t tensor) {
+    cg_exchange_desc d = CG_ZERO;
+    d.route = m->config.route;
+    d.fold = m->config.fold;
+    d.tag = cg_mean_tag_(m, step, tensor);
+    d.flags = CG_CONFIRM | CG_TOGETHER;
+    d.common = m->common;
+    return d;
+}
+/* The i-th of the steps whose operators differ: the first of kinds that begin dense, those that are dense in any case,
+   every stage of the warm-up, what follows. 0: there are no more. */
+static int cg_mean_step_at_(const cg_mean *m, uint32_t i, uint64_t *step, int *begins) {
+    const cg_ef_desc *d = &m->config.ef;
+    const uint64_t period = d->warmup.period ? d->warmup.period : 1;
+    *step = 0;
+    *begins = 0;
+    if (cg_ef_has_trait_(d, CG_EF_TAKES_MODELS_) && i-- == 0) return *begins = 1;
+    if (d->dense_steps && i-- == 0) return 1;
+    if (i > d->warmup.stages) return 0;
+    *step = d->dense_steps + i * period;
+    return 1;
+}
+/* A state that is not kept, for questions about the exchange of its steps. */
+static void cg_mean_trial_(cg_ef *ef, const cg_ef_desc *d) {
+    memset(ef, 0, sizeof *ef);
+    ef->desc = *d;
+    ef->scale = 1.0f;
+    ef->mark = 1;
+    if (d->carry) ef->carry = &ef->scale;
+}
+/* What the exchange of this step resolves to, on that rank, in *x. */
+CG_NOINLINE_ uint64_t cg_mean_resolve_(
+    const cg_mean *m, cg_ef *ef, uint64_t step, size_t tensor, int rank, int carry, cg_exchange_state *x) {
+    const cg_exchange_desc desc = cg_mean_exchange_desc_(m, step, tensor);
+    const cg_op op = cg_ef_op_(ef, &desc.tag);
+    cg_exchange_desc d = cg_ef_step_desc_(ef, &desc, &op);
+    cg_transport t = m->transport;
+    cg_resolved_ resolved;
+    cg_extra side = CG_ZERO;
+    const float unread = 0.0f;
+    t.rank = rank;
+    d.flags |= CG_FEEDS_BACK;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_MAY_BE_SILENT_)) d.flags |= CG_ABSTAIN;
+    if (cg_op_traits_(&op) & CG_NEEDS_AUX_) {
+        side.aux = &unread;
+        d.side = &side;
+    }
+    if (carry) d.carry = &ef->scale;
+    return cg_exchange_resolve_(x, &d, &t, ef->desc.n, &resolved, 0);
+}
+/* Floats of the second leg's residual, on this rank. A rank without a stripe gets one, because CG_ROUTE_AUTO asks
+   whether all ranks or none have some. */
+static size_t cg_mean_carry_(const cg_mean *m, const cg_ef_desc *d, size_t tensor) {
+    cg_exchange_state x;
+    cg_ef ef;
+    uint64_t step;
+    size_t most = 0;
+    int begins;
+    if (cg_ef_has_trait_(d, CG_EF_UNBIASED_ONLY_)) return 0; /* they keep nothing back */
+    cg_mean_trial_(&ef, d);
+    for (uint32_t i = 0; cg_mean_step_at_(m, i, &step, &begins); i++)
+        for (int as_first = 0; as_first < 2; as_first++) {
+            size_t floats;
+            cg_mean_resolve_(m, &ef, step, tensor, as_first ? 0 : m->transport.rank, 1, &x);
+            floats = x.status == CG_OK ? cg_carry_floats_(&x) : 0;
+            if (as_first && floats) floats = 1;
+            if (floats > most) most = floats;
+        }
+    return most;
+}
+/* "tensor 1 (w) in step 0: why" */
+static cg_status cg_mean_refuse_(
+    cg_text_ *t, const cg_mean_list_ *list, size_t i, uint64_t step, cg_status s, const char *why, uint64_t n) {
+    cg_mean_tensor_name_(t, i, cg_mean_list_name_(list, i));
+    if (step) cg_text_str_(t, " in step ");
+    if (step) cg_text_uint_(t, step);
+    cg_text_str_(t, ": ");
+    cg_text_str_(t, why);
+    if (!n) return s;
+    cg_text_str_(t, "; n must be ");
+    cg_text_uint_(t, n);
+    return s;
+}
+/* Finds what would refuse any step of a tensor; *mem_bytes becomes what its exchanges need. */
+static cg_status cg_mean_check_(
+    const cg_mean *m, const cg_mean_list_ *list, const cg_ef_desc *d, size_t i, uint64_t *mem_bytes, cg_text_ *t) {
+    cg_exchange_state x;
+    cg_ef ef;
+    cg_ef *efs[1];
+    cg_layer layer;
+    uint64_t step, alone, listed;
+    int begins;
+    const size_t none = cg_exchange_layers_memory(NULL, 0, 0, &m->transport);
+    const cg_status s = cg_ef_init(&ef, d, NULL, 0);
+    *mem_bytes = 0;
+    if (s != CG_E_MEMORY && s != CG_OK) return cg_mean_refuse_(t, list, i, 0, s, ef.report.why, ef.report.need);
+    cg_mean_trial_(&ef, d);
+    efs[0] = &ef;
+    memset(&layer, 0, sizeof layer);
+    layer.desc = cg_mean_exchange_desc_(m, 0, i);
+    if (cg_ef_desc_why_(&ef, &layer.desc))
+        return cg_mean_refuse_(t, list, i, 0, CG_E_UNSUPPORTED, cg_ef_desc_why_(&ef, &layer.desc), 0);
+    for (uint32_t j = 0; cg_mean_step_at_(m, j, &step, &begins); j++) {
+        const cg_tag tag = cg_mean_tag_(m, step, i);
+        cg_op op;
+        ef.mark = !begins;
+        op = cg_ef_op_(&ef, &tag);
+        if (cg_op_traits_(&op) & CG_IS_PER_RANK_ && (uint32_t)m->transport.size > op.sample.size)
+            return cg_mean_refuse_(t, list, i, step, CG_E_ARG, "there are more ranks than workers of permk", 0);
+        if (cg_op_traits_(&op) & CG_IS_USER_CODEC_)
+            return cg_mean_refuse_(t, list, i, step, CG_E_UNSUPPORTED,
+                "a codec of yours needs cg_ef_exchange, which can be told of it", 0);
+        if (cg_op_traits_(&op) & CG_NEEDS_SUPPORT_)
+            return cg_mean_refuse_(t, list, i, step, CG_E_UNSUPPORTED,
+                "the operator given needs the packet of another vector: take cg_ef_exchange, or route=shared", 0);
+        for (int as_first = 0; as_first < 2; as_first++) {
+            cg_mean_resolve_(m, &ef, step, i, as_first ? 0 : m->transport.rank, 0, &x);
+            if (x.status != CG_OK)
+                return cg_mean_refuse_(
+                    t, list, i, step, x.status, x.report.why, x.status == CG_E_ARG ? x.report.need : 0);
+        }
+        memset(&layer, 0, sizeof layer);
+        layer.desc = cg_mean_exchange_desc_(m, step, i);
+        alone = cg_ef_exchange_memory(&ef, &layer.desc, &m->transport);
+        listed = cg_ef_layers_memory(efs, &layer, 1, d->small, &m->transport);
+        if (alone > *mem_bytes) *mem_bytes = alone;
+        if (listed > *mem_bytes) *mem_bytes = listed;
+    }
+    ef.vector[2] = cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) ? &ef.scale : NULL;
+    alone = cg_ef_agree_memory(&ef, &layer.desc, &m->transport);
+    if (alone > *mem_bytes) *mem_bytes = alone;
+    if (!*mem_bytes) return cg_mean_refuse_(t, list, i, 0, CG_E_ARG, "its sizes overflow", 0);
+    *mem_bytes = *mem_bytes > none ? *mem_bytes - none : 0;
+    return CG_OK;
+}
+/* Bytes of a state that must be as before after a step that failed: its vectors, warm and carry, which stand first. */
+static uint64_t cg_mean_kept_bytes_(const cg_ef_desc *d) {
+    cg_ef_needs_ needs;
+    cg_ef ef;
+    if (cg_ef_check_(d, &needs) != CG_OK) return 0;
+    needs.whole_vector = 0;
+    needs.scratch_bytes = 0;
+    return cg_ef_plan_(&ef, d, &needs, NULL);
+}
+
+static uint64_t cg_mean_agree_bytes_(const cg_mean *m); /* in ef/mean_agree.h */
+
+/* ---- opening ---- */
+
+/* Checks everything and lays out the memory from base on, a multiple of 64 bytes where *m stands; NULL: only measures.
+   *bytes: what is needed. */
+static cg_status cg_mean_plan_(cg_mean *m, const cg_mean_list_ *list, uint8_t *base, uint64_t *bytes, cg_text_ *why) {
+    cg_arena_ arena;
+    uint64_t exchange = 64, one, state, name_bytes = 0;
+    size_t active = 0;
+    char *names;
+    const int waits = cg_ef_has_trait_(&m->config.ef, CG_EF_KEEPS_RECEIVED_);
+    const int takes_variance = cg_ef_has_trait_(&m->config.ef, CG_EF_TAKES_VARIANCE_);
+    arena.base = base;
+    arena.bytes = 0;
+    cg_arena_take_(&arena, sizeof *m);
+    for (size_t i = 0; i < list->count; i++) {
+        const char *name = cg_mean_list_name_(list, i);
+        size_t len = 0;
+        while (name && name[len]) len++;
+        name_bytes = cg_add_sat_(name_bytes, name ? len + 1 : 0);
+        active += cg_mean_list_n_(list, i) != 0;
+    }
+    m->tensors = list->count;
+    m->active = active;
+    m->tensor = (cg_mean_tensor_ *)(void *)cg_arena_take_(&arena, cg_mul_sat_(list->count, sizeof(cg_mean_tensor_)));
+    m->flat = (float **)(void *)cg_arena_take_(&arena, cg_mul_sat_(list->count, sizeof(float *)));
+    m->efs = (cg_ef **)(void *)cg_arena_take_(&arena, cg_mul_sat_(active, sizeof(cg_ef *)));
+    m->layers = (cg_layer *)(void *)cg_arena_take_(&arena, cg_mul_sat_(active, sizeof(cg_layer)));
+    m->sides = takes_variance ? (cg_extra *)(void *)cg_arena_take_(&arena, cg_mul_sat_(active, sizeof(cg_extra)))
+                              : NULL;
+    names = (char *)cg_arena_take_(&arena, name_bytes);
+    active = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const size_t n = cg_mean_list_n_(list, i), rows = cg_mean_list_rows_(list, i);
+        const char *name = cg_mean_list_name_(list, i);
+        cg_mean_tensor_ *tensor = base ? &m->tensor[i] : NULL, measured;
+        cg_ef_desc d = cg_mean_desc_(m, n, rows);
+        cg_status s;
+        uint8_t *state_mem;
+        if (!tensor) tensor = &measured;
+        memset(tensor, 0, sizeof *tensor);
+        tensor->n = n;
+        tensor->rows = rows;
+        if (name && base) {
+            tensor->name = names;
+            do *names++ = *name;
+            while (*name++);
+        }
+        if (!n) continue;
+        if (rows > 1 && n % rows) return cg_mean_refuse_(why, list, i, 0, CG_E_ARG, "rows does not divide n", 0);
+        d.carry = cg_mean_carry_(m, &d, i);
+        s = cg_mean_check_(m, list, &d, i, &one, why);
+        if (s != CG_OK) return s;
+        exchange = cg_add_sat_(exchange, one);
+        state = cg_ef_memory(&d);
+        tensor->ef = (cg_ef *)(void *)cg_arena_take_(&arena, sizeof(cg_ef));
+        tensor->before = (cg_ef *)(void *)cg_arena_take_(&arena, sizeof(cg_ef));
+        state_mem = cg_arena_take_(&arena, state);
+        tensor->kept_bytes = cg_size_or_zero_(cg_mean_kept_bytes_(&d));
+        tensor->backup = cg_arena_take_(&arena, tensor->kept_bytes);
+        tensor->result = waits ? (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, n)) : NULL;
+        if (base) {
+            s = cg_ef_init(tensor->ef, &d, state_mem, (size_t)state);
+            if (s != CG_OK) return cg_mean_refuse_(why, list, i, 0, s, tensor->ef->report.why, 0);
+            tensor->kept = state_mem; /* it is aligned, so that the state begins there */
+            m->efs[active++] = tensor->ef;
+        }
+    }
+    exchange = cg_add_sat_(exchange, cg_exchange_layers_memory(NULL, 0, 0, &m->transport));
+    if (exchange < cg_mean_agree_bytes_(m)) exchange = cg_mean_agree_bytes_(m);
+    m->mem = cg_arena_take_(&arena, exchange);
+    m->mem_bytes = cg_size_or_zero_(exchange);
+    *bytes = cg_add_sat_(arena.bytes, 64);
+    return CG_OK;
+}
+/* What must be the same on all ranks: configuration, sizes, names and shapes. */
+static uint64_t cg_mean_hash_(const cg_mean *m, const cg_mean_list_ *list) {
+    char text[CG_MEAN_OP_TEXT_ + 1024];
+    cg_text_ t = cg_mean_text_(text, sizeof text);
+    uint64_t h = CG_MEAN_MAGIC_;
+    cg_mean_config_print_(&m->config, &t);
+    for (const char *p = text; p < t.at; p++) h = cg_mix64_(h + (uint8_t)*p + CG_GOLDEN_);
+    for (size_t i = 0; i < list->count; i++) {
+        const char *name = cg_mean_list_name_(list, i);
+        h = cg_mix64_(h ^ cg_mean_list_n_(list, i));
+        h = cg_mix64_(h ^ cg_mean_list_rows_(list, i));
+        for (; name && *name; name++) h = cg_mix64_(h + (uint8_t)*name + CG_GOLDEN_);
+    }
+    return h ? h : 1;
+}
+/* Everything that does not need mem. */
+static cg_status cg_mean_begin_(cg_mean *m, const char *config, const cg_mean_list_ *list,
+    const cg_transport *transport, uint64_t *bytes, cg_text_ *why) {
+    const char *error;
+    *bytes = 0;
+    if (!transport || (!list->n && !list->tensor && list->count)) {
+        cg_text_str_(why, transport ? "n is NULL: give the number of values of every tensor" : "transport is NULL");
+        return CG_E_ARG;
+    }
+    if (!list->count || list->count > UINT32_MAX) {
+        cg_text_str_(why, "there is no tensor: give at least one, and at most 2^32 - 1");
+        return CG_E_ARG;
+    }
+    error = cg_transport_error_(transport);
+    if (error) {
+        cg_text_str_(why, "transport: ");
+        cg_text_str_(why, error);
+        return CG_E_ARG;
+    }
+    m->transport = *transport;
+    if (!cg_mean_config_read_(&m->config, config, why)) return CG_E_ARG;
+    for (size_t i = 0, any = !m->config.by_shape; i < list->count && !any; i++) {
+        any = cg_mean_list_rows_(list, i) > 1;
+        if (any || i + 1 < list->count) continue;
+        cg_text_str_(why,
+            "at 0: this operator takes rows and columns of tensors, and none has them: open with "
+            "cg_mean_open_of and give rows, or write them, as in 'lowrank:4:512:256'");
+        return CG_E_ARG;
+    }
+    m->common = cg_mean_hash_(m, list);
+    return cg_mean_plan_(m, list, NULL, bytes, why);
+}
+static size_t cg_mean_memory_(
+    const char *config, const cg_mean_list_ *list, const cg_transport *transport, char *why, size_t cap) {
+    const cg_fenv_ env = cg_fenv_enter_();
+    cg_text_ t = cg_mean_text_(why, cap);
+    cg_mean m;
+    uint64_t bytes;
+    cg_status s;
+    memset(&m, 0, sizeof m);
+    s = cg_mean_begin_(&m, config, list, transport, &bytes, &t);
+    if (s == CG_OK && !cg_size_or_zero_(bytes)) cg_text_str_(&t, "the sizes of all tensors together overflow");
+    if (why && cap) *t.at = 0;
+    cg_fenv_leave_(env);
+    return s == CG_OK ? cg_size_or_zero_(bytes) : 0;
+}
+CG_API_ size_t cg_mean_memory(
+    const char *config, const size_t *n, size_t tensors, const cg_transport *transport, char *why, size_t cap) {
+    const cg_mean_list_ list = { n, NULL, tensors };
+    return cg_mean_memory_(config, &list, transport, why, cap);
+}
+CG_API_ size_t cg_mean_memory_of(
+    const char *config, const cg_tensor *tensor, size_t tensors, const cg_transport *transport, char *why, size_t cap) {
+    const cg_mean_list_ list = { NULL, tensor, tensors };
+    return cg_mean_memory_(config, &list, transport, why, cap);
+}
+static cg_status cg_mean_open_(cg_mean **mean, const char *config, const cg_mean_list_ *list,
+    const cg_transport *transport, void *mem, size_t bytes) {
+    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    cg_mean *m;
+    cg_fenv_ env;
+    cg_text_ t;
+    uint64_t need;
+    cg_status s;
+    if (!mean) return CG_E_ARG;
+    *mean = NULL;
+    if (!mem || bytes < skip || bytes - skip < sizeof *m) return CG_E_MEMORY;
+    *mean = m = (cg_mean *)(void *)((uint8_t *)mem + skip);
+    env = cg_fenv_enter_();
+    memset(m, 0, sizeof *m);
+    t = cg_mean_text_(m->why, sizeof m->why);
+    s = cg_mean_begin_(m, config, list, transport, &need, &t);
+    if (s == CG_OK && need > SIZE_MAX / 2) {
+        s = CG_E_ARG;
+        cg_text_str_(&t, "the sizes of all tensors together overflow");
+    } else if (s == CG_OK && bytes - skip < need - 64) {
+        s = CG_E_MEMORY;
+        cg_text_str_(&t, "mem is too small: cg_mean_memory gives its bytes; ");
+        cg_text_uint_(&t, need);
+        cg_text_str_(&t, " bytes suffice");
+    }
+    if (s == CG_OK) s = cg_mean_plan_(m, list, (uint8_t *)m, &need, &t);
+    *t.at = 0;
+    if (s == CG_OK) {
+        m->magic = CG_MEAN_MAGIC_;
+        cg_mean_say_(m, CG_OK, cg_status_str(CG_OK));
+    } else
+        cg_report_set_(
+            &m->report, s, "the mean is not open: cg_mean_why says why", s == CG_E_MEMORY ? need : 0, CG_NO_INDEX);
+    cg_fenv_leave_(env);
+    return s;
+}
+CG_API_ cg_status cg_mean_open(cg_mean **mean, const char *config, const size_t *n, size_t tensors,
+    const cg_transport *transport, void *mem, size_t bytes) {
+    const cg_mean_list_ list = { n, NULL, tensors };
+    return cg_mean_open_(mean, config, &list, transport, mem, bytes);
+}
+CG_API_ cg_status cg_mean_open_of(cg_mean **mean, const char *config, const cg_tensor *tensor, size_t tensors,
+    const cg_transport *transport, void *mem, size_t bytes) {
+    const cg_mean_list_ list = { NULL, tensor, tensors };
+    return cg_mean_open_(mean, config, &list, transport, mem, bytes);
+}
+CG_API_ const char *cg_mean_why(const cg_mean *mean) {
+    return mean ? mean->why : "mean is NULL: cg_mean_open was given no memory, or fewer than 1 KB";
+}
+CG_API_ void cg_mean_report(const cg_mean *mean, cg_report *report) {
+    if (!report) return;
+    if (mean) *report = mean->report;
+    else cg_report_set_(report, CG_E_ARG, cg_mean_why(NULL), 0, CG_NO_INDEX);
+}
+CG_API_ uint64_t cg_mean_steps(const cg_mean *mean) { return mean ? mean->steps : 0; }
+CG_API_ const cg_ef *cg_mean_state(const cg_mean *mean, size_t tensor) {
+    return mean && mean->magic == CG_MEAN_MAGIC_ && tensor < mean->tensors ? mean->tensor[tensor].ef : NULL;
+}
+CG_API_ cg_status cg_mean_moved(cg_mean *mean, size_t tensor, double squared) {
+    if (!mean || mean->magic != CG_MEAN_MAGIC_ || tensor >= mean->tensors) return CG_E_ARG;
+    return mean->tensor[tensor].ef ? cg_ef_moved(mean->tensor[tensor].ef, squared) : CG_OK;
+}
+
+/* src/ef/mean_step.h */
+/* mean_step: a step of a mean, all or nothing
+
+   Offers   the public cg_mean_step, cg_mean_step_flat, cg_mean_step_with
+   Needs    mean, exchange
+   Touches  the mean, the gradients
+   The exchanges of all tensors fail together (CG_TOGETHER) and are confirmed before anything is written. States are
+   copied before the step, as p takes the residual's place, and copied back if it fails. */
+
+static void cg_mean_backup_(cg_mean *m) {
+    for (size_t i = 0; i < m->tensors; i++) {
+        cg_mean_tensor_ *t = &m->tensor[i];
+        if (!t->ef) continue;
+        *t->before = *t->ef;
+        memcpy(t->backup, t->kept, t->kept_bytes);
+    }
+}
+static void cg_mean_restore_(cg_mean *m) {
+    for (size_t i = 0; i < m->tensors; i++) {
+        cg_mean_tensor_ *t = &m->tensor[i];
+        if (!t->ef) continue;
+        *t->ef = *t->before;
+        memcpy(t->kept, t->backup, t->kept_bytes);
+    }
+}
+/* The sentence of a step that has failed: the tensor, then what the report says of it, and what to do. */
+static void cg_mean_step_why_(cg_mean *m, size_t tensor) {
+    char text[400];
+    cg_text_ t = cg_mean_text_(m->why, sizeof m->why);
+    cg_status printed;
+    if (m->report.status == CG_E_MISMATCH) {
+        if (m->report.rank >= 0) cg_text_str_(&t, "rank ");
+        if (m->report.rank >= 0) cg_text_uint_(&t, (uint64_t)m->report.rank);
+        cg_text_str_(
+            &t, m->report.rank >= 0 ? " was opened with another configuration" : "ranks were opened with others");
+        cg_text_str_(&t, " or other tensors, or has made other steps: this rank has ");
+        cg_text_uint_(&t, m->steps);
+        cg_text_str_(&t, " steps, ");
+        cg_text_uint_(&t, m->tensors);
+        cg_text_str_(&t, " tensors and '");
+        cg_mean_config_print_(&m->config, &t);
+        cg_text_str_(&t, "'; if a step failed on some ranks only, call cg_mean_agree on all");
+        *t.at = 0;
+        return;
+    }
+    printed = cg_report_print(&m->report, text, sizeof text);
+    (void)printed; /* what is cut off is cut off */
+    if (tensor < m->tensors && m->tensors > 1) {
+        cg_mean_tensor_name_(&t, tensor, m->tensor[tensor].name);
+        cg_text_str_(&t, ": ");
+    }
+    cg_text_str_(&t, text);
+    *t.at = 0;
+}
+/* Which tensor a report blames: the first whose exchange ended so. */
+static size_t cg_mean_blamed_(const cg_mean *m, cg_status s) {
+    for (size_t i = 0, j = 0; i < m->tensors; i++) {
+        if (!m->tensor[i].ef) continue;
+        if (m->layers[j].report.status == (uint32_t)s && m->layers[j].report.why == m->report.why &&
+            m->layers[j].report.at == m->report.at)
+            return i;
+        j++;
+    }
+    return m->tensors;
+}
+static cg_status cg_mean_step_(cg_mean *m, float *const *grads, const float *const *variances) {
+    size_t active = 0, blamed = m->tensors;
+    cg_status s;
+    cg_mean_backup_(m);
+    for (size_t i = 0; i < m->tensors; i++) {
+        cg_mean_tensor_ *t = &m->tensor[i];
+        cg_layer *layer = &m->layers[active];
+        float *grad = grads ? grads[i] : NULL;
+        if (!t->ef) continue;
+        memset(layer, 0, sizeof *layer);
+        layer->desc = cg_mean_exchange_desc_(m, m->steps, i);
+        layer->n = t->n;
+        if (t->result && grad) memcpy(t->result, grad, 4 * t->n);
+        layer->x = t->result && grad ? t->result : grad;
+        if (m->sides) {
+            memset(&m->sides[active], 0, sizeof m->sides[active]);
+            m->sides[active].aux = variances ? variances[i] : NULL;
+            layer->desc.side = &m->sides[active];
+        }
+        active++;
+    }
+    if (active == 1) {
+        s = cg_ef_exchange(
+            m->efs[0], &m->layers[0].desc, &m->transport, m->layers[0].x, m->mem, m->mem_bytes, &m->report);
+        for (size_t i = 0; i < m->tensors; i++)
+            if (m->tensor[i].ef) blamed = i;
+    } else {
+        s = cg_ef_exchange_layers(
+            m->efs, m->layers, active, m->config.ef.small, &m->transport, m->mem, m->mem_bytes, &m->report);
+        if (s != CG_OK) blamed = cg_mean_blamed_(m, s);
+    }
+    m->report.used = NULL;
+    m->report.used_len = 0;
+    if (s != CG_OK) {
+        cg_mean_restore_(m);
+        cg_mean_step_why_(m, blamed);
+        return s;
+    }
+    for (size_t i = 0; i < m->tensors; i++)
+        if (m->tensor[i].ef && m->tensor[i].result) memcpy(grads[i], m->tensor[i].result, 4 * m->tensor[i].n);
+    m->steps++;
+    memcpy(m->why, "ok", 3);
+    return CG_OK;
+}
+CG_API_ cg_status cg_mean_step_with(cg_mean *mean, float *const *grads, const float *const *variances) {
+    cg_fenv_ env;
+    cg_status s;
+    if (!mean) return CG_E_ARG;
+    if (mean->magic != CG_MEAN_MAGIC_) return CG_E_STATE; /* why says what the open found */
+    env = cg_fenv_enter_();
+    s = cg_mean_step_(mean, grads, variances);
+    cg_fenv_leave_(env);
+    return s;
+}
+CG_API_ cg_status cg_mean_step(cg_mean *mean, float *const *grads) { return cg_mean_step_with(mean, grads, NULL); }
+CG_API_ cg_status cg_mean_step_flat(cg_mean *mean, float *grads) {
+    size_t at = 0;
+    if (!mean || mean->magic != CG_MEAN_MAGIC_) return mean ? CG_E_STATE : CG_E_ARG;
+    for (size_t i = 0; i < mean->tensors; i++) {
+        mean->flat[i] = grads ? cg_at_mut_(grads, at) : NULL;
+        at += mean->tensor[i].n;
+    }
+    return cg_mean_step_with(mean, mean->flat, NULL);
+}
+
+/* src/ef/mean_agree.h */
+/* mean_agree: memories and step counts are common to all ranks again
+
+   Offers   cg_mean_agree_bytes_; the public cg_mean_agree
+   Needs    mean, agree
+   Touches  the mean's number of steps, and H and M of its states
+   Every rank puts its number of steps, in quarters of 16 bits that floats hold exactly, into a vector of zeros; the sum
+   over ranks has all of them. */
+
+static cg_exchange_desc cg_mean_counts_desc_(const cg_mean *m) {
+    cg_exchange_desc d = CG_ZERO;
+    d.fold = CG_FOLD_SUM;
+    d.flags = CG_CONFIRM;
+    d.tag = cg_mean_tag_(m, UINT64_MAX, 0);
+    d.common = m->common ^ CG_MEAN_MAGIC_;
+    return d;
+}
+static uint64_t cg_mean_counts_bytes_(const cg_mean *m) {
+    return cg_add_sat_(cg_mul_sat_(16, (uint64_t)m->transport.size), 63) & ~(uint64_t)63;
+}
+/* Bytes of m->mem that cg_mean_agree needs for the numbers of steps. */
+static uint64_t cg_mean_agree_bytes_(const cg_mean *m) {
+    const cg_exchange_desc d = cg_mean_counts_desc_(m);
+    return cg_add_sat_(cg_mean_counts_bytes_(m), cg_exchange_memory(&d, &m->transport, 4 * (size_t)m->transport.size));
+}
+static cg_status cg_mean_agree_counts_(cg_mean *m, uint64_t *most) {
+    const cg_exchange_desc d = cg_mean_counts_desc_(m);
+    const size_t ranks = (size_t)m->transport.size, bytes = (size_t)cg_mean_counts_bytes_(m);
+    float *counts = (float *)m->mem;
+    cg_status s;
+    memset(counts, 0, 16 * ranks);
+    for (size_t i = 0; i < 4; i++) counts[4 * (size_t)m->transport.rank + i] = (float)(m->steps >> (16 * i) & 0xffff);
+    s = cg_exchange(&d, &m->transport, counts, 4 * ranks, (uint8_t *)m->mem + bytes, m->mem_bytes - bytes, &m->report);
+    *most = 0;
+    for (size_t rank = 0; s == CG_OK && rank < ranks; rank++) {
+        uint64_t count = 0;
+        for (size_t i = 0; i < 4; i++) count |= (uint64_t)counts[4 * rank + i] << (16 * i);
+        if (count > *most) *most = count;
+    }
+    return s;
+}
+CG_API_ cg_status cg_mean_agree(cg_mean *mean) {
+    cg_fenv_ env;
+    uint64_t most = 0;
+    size_t i = 0;
+    cg_status s;
+    if (!mean) return CG_E_ARG;
+    if (mean->magic != CG_MEAN_MAGIC_) return CG_E_STATE;
+    env = cg_fenv_enter_();
+    s = cg_mean_agree_counts_(mean, &most);
+    for (; i < mean->tensors && s == CG_OK; i++) {
+        const cg_exchange_desc d = cg_mean_exchange_desc_(mean, most, i);
+        if (!mean->tensor[i].ef || !mean->tensor[i].ef->vector[2]) continue;
+        s = cg_ef_agree(mean->tensor[i].ef, &d, &mean->transport, mean->mem, mean->mem_bytes, &mean->report);
+    }
+    mean->report.used = NULL;
+    mean->report.used_len = 0;
+    if (s == CG_OK) {
+        mean->steps = most;
+        memcpy(mean->why, "ok", 3);
+    } else cg_mean_step_why_(mean, i ? i - 1 : mean->tensors);
+    cg_fenv_leave_(env);
+    return s;
+}
+
+/* src/ef/mean_describe.h */
+/* mean_describe: what a mean does, in words
+
+   Offers   the public cg_mean_describe
+   Needs    mean, mean_words
+   Touches  the caller's text
+   The first line is a configuration, and the others are comments of one, so that all of it opens the same mean. */
+
+static void cg_mean_describe_factor_(cg_text_ *t, double factor) {
+    cg_text_uint_(t, (uint64_t)factor);
+    if (factor < 100.0) cg_text_char_(t, '.');
+    if (factor < 100.0) cg_text_uint_(t, (uint64_t)(factor * 10.0) % 10);
+}
+/* " as topk:0.01, 78.0 times fewer bits than f32" */
+static void cg_mean_describe_op_(cg_text_ *t, const cg_op *op, size_t n) {
+    char text[CG_MEAN_OP_TEXT_ + 64];
+    cg_about about;
+    if (cg_op_print(op, text, sizeof text) != CG_OK) return;
+    cg_text_str_(t, " as ");
+    cg_text_str_(t, text);
+    if (cg_op_about(op, n, &about) != CG_OK || !(about.bits > 0.0)) return;
+    cg_text_str_(t, ", ");
+    cg_mean_describe_factor_(t, 32.0 / about.bits);
+    cg_text_str_(t, " times fewer bits than f32");
+    cg_text_str_(t, about.unbiased ? ", unbiased" : ", biased");
+}
+static void cg_mean_describe_tensor_(const cg_mean *m, size_t i, cg_text_ *t) {
+    const cg_mean_tensor_ *tensor = &m->tensor[i];
+    const cg_ef_desc *d = tensor->ef ? &tensor->ef->desc : NULL;
+    const cg_op dense = cg_dense();
+    cg_exchange_state x;
+    cg_op op;
+    cg_text_str_(t, "\n# ");
+    cg_mean_tensor_name_(t, i, tensor->name);
+    if (!d) {
+        cg_text_str_(t, ": no values, so it takes no part");
+        return;
+    }
+    cg_text_str_(t, ": ");
+    if (tensor->rows > 1) {
+        cg_text_uint_(t, tensor->rows);
+        cg_text_str_(t, " x ");
+        cg_text_uint_(t, tensor->n / tensor->rows);
+        cg_text_str_(t, " = ");
+    }
+    cg_text_uint_(t, tensor->n);
+    cg_text_str_(t, " values");
+    op = d->op;
+    if (d->n < d->small || cg_same_op_(&op, &dense)) {
+        cg_text_str_(t, d->n < d->small ? " as exact f32, because it is small" : " as exact f32");
+        return;
+    }
+    cg_mean_describe_op_(t, &op, d->n);
+    cg_mean_resolve_(m, tensor->ef, d->dense_steps + d->warmup.stages * (d->warmup.period ? d->warmup.period : 1), i,
+        m->transport.rank, 0, &x);
+    cg_text_str_(t, "; by ");
+    cg_text_str_(t, cg_route_name(x.plan.route));
+    if (tensor->ef->carry) cg_text_str_(t, ", whose second leg has a memory of its own");
+}
+CG_API_ cg_status cg_mean_describe(const cg_mean *mean, char *text, size_t cap) {
+    cg_fenv_ env;
+    cg_text_ t = cg_mean_text_(text, cap);
+    int is_cut;
+    if (text && cap) text[0] = 0;
+    if (!mean || !text) return CG_E_ARG;
+    if (mean->magic != CG_MEAN_MAGIC_) return CG_E_STATE;
+    if (!cap) return CG_E_CAPACITY;
+    env = cg_fenv_enter_();
+    cg_mean_config_print_(&mean->config, &t);
+    cg_text_str_(&t, "\n# rank ");
+    cg_text_uint_(&t, (uint64_t)mean->transport.rank);
+    cg_text_str_(&t, " of ");
+    cg_text_uint_(&t, (uint64_t)mean->transport.size);
+    cg_text_str_(&t, ", ");
+    cg_text_uint_(&t, mean->steps);
+    cg_text_str_(&t, " steps made");
+    if (mean->config.optimizer) {
+        cg_text_str_(&t, "\n# ");
+        cg_text_str_(&t, cg_mean_optimizer_at_(mean->config.optimizer)->says);
+    }
+    if (mean->config.ef.dense_steps) {
+        cg_text_str_(&t, "\n# the first ");
+        cg_text_uint_(&t, mean->config.ef.dense_steps);
+        cg_text_str_(&t, " steps are dense");
+    }
+    for (size_t i = 0; i < mean->tensors; i++) cg_mean_describe_tensor_(mean, i, &t);
+    cg_text_char_(&t, '\n');
+    is_cut = t.at == t.end;
+    *t.at = 0;
+    cg_fenv_leave_(env);
+    return is_cut ? CG_E_CAPACITY : CG_OK;
 }
 
 /* src/core/base/fp_end.h */

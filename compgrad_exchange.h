@@ -317,6 +317,9 @@ enum {
     /* ranks abstain often: a packet of nothing then is a header, and takes a verdict of 24 bytes per rank before the
        packets. Without this flag it is padded to the length of the others, if that follows from n */
     CG_MAY_ABSTAIN = 8,
+    /* of layers, with CG_CONFIRM: if one of them fails, no layer is written. It holds for all layers of a call if one
+       of them has it */
+    CG_TOGETHER = 64,
     /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased */
     CG_FEEDS_BACK = 32,
     /* ranks round together: their noise is spread evenly, so that the mean has a smaller error, for no bits more
@@ -445,11 +448,11 @@ CG_API_ size_t cg_exchange_layers_memory(
     const cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
 /* Exchanges several vectors, each with an operator, route and tag of its own. All their opening records travel in two
    allgathers; then one exchange follows the other. Layers with fewer than `small` values travel together as one dense
-   vector, if their fold is the mean or the sum and if fold and weight equal those of the first such layer.
-   If a rank cannot start one of its layers (NaN, a refused operator), no layer is exchanged. A layer that fails later
-   keeps its x and model, and the others are exchanged nevertheless, except after CG_E_TRANSPORT. Returns the first
-   failure. *report has the sums of bytes and rounds, the route if all took one, and of that failure what it was (need
-   and at as in that layer) or the first warning; each layer's own, and its used, are in layers[i].report. */
+   vector, if their fold is the mean or the sum and if fold and weight equal those of the first such layer. If a rank
+   cannot start one of its layers (NaN, a refused operator), no layer is exchanged. A layer that fails later keeps its
+   x and model, and the others are exchanged nevertheless, except after CG_E_TRANSPORT and with CG_TOGETHER. Returns
+   the first failure. *report has the sums of bytes and rounds, the route if all took one, and of that failure what it
+   was (need and at as in that layer) or the first warning; each layer's own, and its used, are in layers[i].report. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
@@ -1506,7 +1509,7 @@ static const char *cg_refused_(const cg_ex_ *ex, const cg_resolved_ *r, const cg
 static const char *cg_bad_field_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
     const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK | CG_CORRELATED |
-        CG_SECOND_ROUND_;
+        CG_TOGETHER | CG_SECOND_ROUND_;
     if (!cg_is_known_(d->route, d->fold) || (d->flags & ~flags)) return "unknown route, fold or flag";
     if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
         return "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it";
@@ -1782,7 +1785,7 @@ static uint64_t cg_hash_seconds_(double seconds) {
 /* Whatever of the description must be the same on all ranks, beside n and the tag. */
 static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
-    const uint32_t flags_in_common = CG_AGREE_SCALES | CG_CONFIRM | CG_MAY_ABSTAIN | CG_CORRELATED;
+    const uint32_t flags_in_common = CG_AGREE_SCALES | CG_CONFIRM | CG_MAY_ABSTAIN | CG_CORRELATED | CG_TOGETHER;
     uint64_t h = cg_hash_op_((uint64_t)ex->transport.size, &d->op);
     h = cg_hash_op_(h, cg_has_back_(ex) ? d->back : &d->op);
     h = cg_mix64_(h ^
@@ -3925,7 +3928,8 @@ CG_API_ cg_status cg_fold_parse(uint32_t *fold, const char *text) { return cg_na
    Offers   the public calls but those of layers; cg_ex_init_, cg_ex_start_, cg_ex_next_, cg_count_io_
    Needs    all rooms before it
    Touches  the state, the caller's mem, x or desc.into, desc.model, desc.carry, desc.warm
-   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_, cg_exchange_resolve_, cg_used_decoder_
+   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_, cg_exchange_resolve_, cg_transport_error_,
+   cg_used_decoder_
    A rank that fails still takes part in every message that others expect of it, so that all ranks return, with a
    reason, in the same exchange. The result, model, carry and warm change only after the last message, when all packets
    have been checked. */
@@ -4307,7 +4311,7 @@ static uint64_t cg_batch_mem_plan_(
         if (p->first_small < count && cg_batch_is_small_(p, i)) {
             p->flat_n = (size_t)cg_add_sat_(p->flat_n, layers[i].n);
             p->flat_desc.common = cg_mix64_(p->flat_desc.common ^ layers[i].desc.common);
-            p->flat_desc.flags |= layers[i].desc.flags & CG_CONFIRM;
+            p->flat_desc.flags |= layers[i].desc.flags & (CG_CONFIRM | CG_TOGETHER);
             used = cg_add_sat_(used, cg_dense_bound_(layers[i].n));
         }
     if (p->first_small < count) {
@@ -4514,6 +4518,18 @@ static cg_status cg_batch_close_(cg_batch_ *p) {
                     &p->exchanges[e], cg_gathered_(opening, (size_t)q) + e * CG_NOTE_BYTES_, CG_ROUND_CLOSING_, q);
     return CG_OK;
 }
+/* With CG_TOGETHER, an exchange that has failed is the failure of all that wait to be written; all ranks know of it. */
+static void cg_batch_fail_together_(cg_batch_ *p) {
+    const cg_ex_ *failed = NULL;
+    int together = 0;
+    for (size_t e = 0; e < p->exchange_count; e++) {
+        together |= (p->exchanges[e].desc.flags & CG_TOGETHER) != 0;
+        if (!failed && p->exchanges[e].status != CG_OK) failed = &p->exchanges[e];
+    }
+    for (size_t e = 0; together && failed && e < p->exchange_count; e++)
+        if (p->exchanges[e].co.phase == CG_PHASE_CLOSING_ && p->exchanges[e].status == CG_OK)
+            cg_ex_fail_(&p->exchanges[e], failed->status, failed->report.rank, failed->report.why);
+}
 /* Ends the exchange of layer i, or of the small ones, and reports it. */
 static void cg_batch_finish_(cg_batch_ *p, cg_layer *layers, size_t i, cg_ex_ *ex) {
     cg_report *all = &p->opening->report;
@@ -4547,6 +4563,7 @@ static cg_status cg_batch_exchange_(cg_batch_ *p, cg_layer *layers) {
         if (s == CG_E_TRANSPORT) failed_callback = ex;
     }
     if (!failed_callback && cg_batch_close_(p) == CG_E_TRANSPORT) failed_callback = opening;
+    if (!failed_callback) cg_batch_fail_together_(p);
     for (size_t i = cg_batch_next_(p, before_first); exchange < moved; i = cg_batch_next_(p, i), exchange++) {
         cg_ex_ *ex = &p->exchanges[exchange];
         if (failed_callback && ex->co.phase == CG_PHASE_CLOSING_) { /* it cannot be confirmed */

@@ -95,6 +95,9 @@ enum {
     /* ranks abstain often: a packet of nothing then is a header, and takes a verdict of 24 bytes per rank before the
        packets. Without this flag it is padded to the length of the others, if that follows from n */
     CG_MAY_ABSTAIN = 8,
+    /* of layers, with CG_CONFIRM: if one of them fails, no layer is written. It holds for all layers of a call if one
+       of them has it */
+    CG_TOGETHER = 64,
     /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased */
     CG_FEEDS_BACK = 32,
     /* ranks round together: their noise is spread evenly, so that the mean has a smaller error, for no bits more
@@ -223,11 +226,11 @@ CG_API_ size_t cg_exchange_layers_memory(
     const cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
 /* Exchanges several vectors, each with an operator, route and tag of its own. All their opening records travel in two
    allgathers; then one exchange follows the other. Layers with fewer than `small` values travel together as one dense
-   vector, if their fold is the mean or the sum and if fold and weight equal those of the first such layer.
-   If a rank cannot start one of its layers (NaN, a refused operator), no layer is exchanged. A layer that fails later
-   keeps its x and model, and the others are exchanged nevertheless, except after CG_E_TRANSPORT. Returns the first
-   failure. *report has the sums of bytes and rounds, the route if all took one, and of that failure what it was (need
-   and at as in that layer) or the first warning; each layer's own, and its used, are in layers[i].report. */
+   vector, if their fold is the mean or the sum and if fold and weight equal those of the first such layer. If a rank
+   cannot start one of its layers (NaN, a refused operator), no layer is exchanged. A layer that fails later keeps its
+   x and model, and the others are exchanged nevertheless, except after CG_E_TRANSPORT and with CG_TOGETHER. Returns
+   the first failure. *report has the sums of bytes and rounds, the route if all took one, and of that failure what it
+   was (need and at as in that layer) or the first warning; each layer's own, and its used, are in layers[i].report. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 

@@ -3,7 +3,8 @@
    Offers   the public calls but those of layers; cg_ex_init_, cg_ex_start_, cg_ex_next_, cg_count_io_
    Needs    all rooms before it
    Touches  the state, the caller's mem, x or desc.into, desc.model, desc.carry, desc.warm
-   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_, cg_exchange_resolve_, cg_used_decoder_
+   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_, cg_exchange_resolve_, cg_transport_error_,
+   cg_used_decoder_
    A rank that fails still takes part in every message that others expect of it, so that all ranks return, with a
    reason, in the same exchange. The result, model, carry and warm change only after the last message, when all packets
    have been checked. */

@@ -63,7 +63,7 @@ static uint64_t cg_batch_mem_plan_(
         if (p->first_small < count && cg_batch_is_small_(p, i)) {
             p->flat_n = (size_t)cg_add_sat_(p->flat_n, layers[i].n);
             p->flat_desc.common = cg_mix64_(p->flat_desc.common ^ layers[i].desc.common);
-            p->flat_desc.flags |= layers[i].desc.flags & CG_CONFIRM;
+            p->flat_desc.flags |= layers[i].desc.flags & (CG_CONFIRM | CG_TOGETHER);
             used = cg_add_sat_(used, cg_dense_bound_(layers[i].n));
         }
     if (p->first_small < count) {
@@ -270,6 +270,18 @@ static cg_status cg_batch_close_(cg_batch_ *p) {
                     &p->exchanges[e], cg_gathered_(opening, (size_t)q) + e * CG_NOTE_BYTES_, CG_ROUND_CLOSING_, q);
     return CG_OK;
 }
+/* With CG_TOGETHER, an exchange that has failed is the failure of all that wait to be written; all ranks know of it. */
+static void cg_batch_fail_together_(cg_batch_ *p) {
+    const cg_ex_ *failed = NULL;
+    int together = 0;
+    for (size_t e = 0; e < p->exchange_count; e++) {
+        together |= (p->exchanges[e].desc.flags & CG_TOGETHER) != 0;
+        if (!failed && p->exchanges[e].status != CG_OK) failed = &p->exchanges[e];
+    }
+    for (size_t e = 0; together && failed && e < p->exchange_count; e++)
+        if (p->exchanges[e].co.phase == CG_PHASE_CLOSING_ && p->exchanges[e].status == CG_OK)
+            cg_ex_fail_(&p->exchanges[e], failed->status, failed->report.rank, failed->report.why);
+}
 /* Ends the exchange of layer i, or of the small ones, and reports it. */
 static void cg_batch_finish_(cg_batch_ *p, cg_layer *layers, size_t i, cg_ex_ *ex) {
     cg_report *all = &p->opening->report;
@@ -303,6 +315,7 @@ static cg_status cg_batch_exchange_(cg_batch_ *p, cg_layer *layers) {
         if (s == CG_E_TRANSPORT) failed_callback = ex;
     }
     if (!failed_callback && cg_batch_close_(p) == CG_E_TRANSPORT) failed_callback = opening;
+    if (!failed_callback) cg_batch_fail_together_(p);
     for (size_t i = cg_batch_next_(p, before_first); exchange < moved; i = cg_batch_next_(p, i), exchange++) {
         cg_ex_ *ex = &p->exchanges[exchange];
         if (failed_callback && ex->co.phase == CG_PHASE_CLOSING_) { /* it cannot be confirmed */

@@ -36,7 +36,7 @@ static uint64_t cg_hash_seconds_(double seconds) {
 /* Whatever of the description must be the same on all ranks, beside n and the tag. */
 static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
-    const uint32_t flags_in_common = CG_AGREE_SCALES | CG_CONFIRM | CG_MAY_ABSTAIN | CG_CORRELATED;
+    const uint32_t flags_in_common = CG_AGREE_SCALES | CG_CONFIRM | CG_MAY_ABSTAIN | CG_CORRELATED | CG_TOGETHER;
     uint64_t h = cg_hash_op_((uint64_t)ex->transport.size, &d->op);
     h = cg_hash_op_(h, cg_has_back_(ex) ? d->back : &d->op);
     h = cg_mix64_(h ^

@@ -1,0 +1,70 @@
+/* mean_api: the public declarations of the front door, a mean with memory in five lines and one line of text
+
+   Offers   cg_mean and the calls on it; cg_tensor
+   Needs    api
+   Touches  nothing */
+
+#ifndef COMPGRAD_EF_MEAN_H
+#define COMPGRAD_EF_MEAN_H
+
+/* A compressed mean over ranks of a list of tensors, with its memory. It lives in your memory, in one block. */
+typedef struct cg_mean cg_mean;
+
+/* A tensor of the list, for cg_mean_open_of: all that is 0 is not known. */
+typedef struct cg_tensor {
+    const char *name; /* in sentences and saved states; NULL: its index. It is copied */
+    size_t n;         /* values; 0: the tensor takes part in nothing */
+    size_t rows;      /* of a matrix of n / rows columns, row by row; 0 or 1: a vector */
+} cg_tensor;
+
+/* Bytes of mem that cg_mean_open needs on this rank, for any step; 0: refused, and why[0..cap) has a sentence that says
+   what is wrong and where. config: one line, see CONFIGURATIONS above; NULL or "": the default. n: values of every
+   tensor. It sends nothing. why may be NULL. */
+CG_API_ size_t cg_mean_memory(
+    const char *config, const size_t *n, size_t tensors, const cg_transport *transport, char *why, size_t cap);
+/* Makes a mean in mem, which may have any alignment and must stay in place; config, n and transport are copied. It
+   sends nothing, and whatever it accepts can step: a configuration that no step could take is refused here (CG_E_ARG
+   or CG_E_UNSUPPORTED). *mean is set also after an error, if mem has room for a sentence (1 KB): then cg_mean_why has
+   it, and a step returns CG_E_STATE. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_open(cg_mean **mean, const char *config, const size_t *n, size_t tensors,
+    const cg_transport *transport, void *mem, size_t bytes);
+/* The same with names and shapes of the tensors, which matrix operators like lowrank:4 need. */
+CG_API_ size_t cg_mean_memory_of(
+    const char *config, const cg_tensor *list, size_t tensors, const cg_transport *transport, char *why, size_t cap);
+CG_API_ CG_CHECKED_ cg_status cg_mean_open_of(cg_mean **mean, const char *config, const cg_tensor *list, size_t tensors,
+    const cg_transport *transport, void *mem, size_t bytes);
+
+/* grads[i][0..n[i]) := the mean over ranks of tensor i (or whatever fold= says), and the memory keeps what was not
+   sent. Every rank calls it. All or nothing: after an error gradients, memory and the number of steps are as before
+   the call, on this rank, and the same call, also with newer gradients, is a good next one. All ranks get an error, or
+   none does, unless a message of the closing round is lost; then the next step is CG_E_MISMATCH on all ranks, until
+   all have called cg_mean_agree. grads[i] of a tensor without values may be NULL. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_step(cg_mean *mean, float *const *grads);
+/* The same where the tensors lie one behind the other in one vector. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_step_flat(cg_mean *mean, float *grads);
+/* The same with the variances of memory=variance: variances[i] is n[i] floats. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_step_with(cg_mean *mean, float *const *grads, const float *const *variances);
+
+/* After CG_E_MISMATCH because a step was committed on some ranks only: makes the numbers of steps equal, that of the
+   rank that has most, and H and M of kinds that have them, as cg_ef_agree does. Every rank must call it. Residuals
+   stay each rank's own. The model is yours: copy it from a rank that has taken the step. After an error call it again.
+   */
+CG_API_ CG_CHECKED_ cg_status cg_mean_agree(cg_mean *mean);
+
+/* The last call that failed, as a sentence with what, where and what to do; "ok" after one that did not. It lives in
+   the object, until the next call. mean may be NULL. */
+CG_API_ const char *cg_mean_why(const cg_mean *mean);
+/* How the last step went: status, bytes and rounds, the route if all tensors took one; used is NULL. */
+CG_API_ void cg_mean_report(const cg_mean *mean, cg_report *report);
+/* Steps that have succeeded, also before the state was saved. */
+CG_API_ uint64_t cg_mean_steps(const cg_mean *mean);
+/* Writes, with a final 0, a configuration that opens the same mean again, and then, in lines that begin with '#', what
+   happens to every tensor; all of it may be given to cg_mean_open. CG_E_CAPACITY: it was cut off; 400 bytes and 200 for
+   each tensor suffice. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_describe(const cg_mean *mean, char *text, size_t cap);
+/* The state of tensor i, to look at; NULL: it has no values, or mean is not open. */
+CG_API_ const cg_ef *cg_mean_state(const cg_mean *mean, size_t tensor);
+/* memory=laq, after every update of the model: squared = |tensor after - tensor before|^2. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_moved(cg_mean *mean, size_t tensor, double squared);
+
+#endif /* COMPGRAD_EF_MEAN_H */
