@@ -2,7 +2,7 @@
    in common.
 
      method_state s;
-     if (method_open(&s, find_method("topk"), &model, 0, 0, steps, seed, &transport, why, sizeof why)) puts(why);
+     if (method_open(&s, find_method("topk"), &model, 0, 0, 0, steps, seed, &transport, why, sizeof why)) puts(why);
      status = method_step(&s, &transport, step, grad, &report);      // grad := the mean, the same on all ranks
      net_step(&model, weights, s.velocity, grad, s.m->after, rate * s.m->rate);
      method_close(&s);
@@ -42,7 +42,7 @@ typedef struct method {
     float ratio;
     int kind, flags;
     uint32_t route, fold;
-    float before, after; /* momentum: of each worker, before it compresses; of the mean */
+    float before, after; /* momentum: of each worker, before it compresses (DIFFERENCE: lambda); of the mean */
     float rate;          /* times the learning rate */
     const char *about;
 } method;
@@ -98,7 +98,8 @@ typedef struct method_state {
     cg_ef ef[NET_TENSORS], *efs[NET_TENSORS];
     void *memory[NET_TENSORS];
     cg_sketched sketched;
-    float *velocity; /* momentum of the mean */
+    float *velocity; /* momentum of the mean, or of a worker's own optimizer */
+    float *squares;  /* the same of squares; NULL: the optimizer is not AdamW */
     void *mem;
     size_t bytes;
 } method_state;
@@ -107,6 +108,7 @@ static void method_close(method_state *s) {
     size_t i;
     for (i = 0; i < s->parts; i++) free(s->memory[i]);
     free(s->velocity);
+    free(s->squares);
     free(s->mem);
     memset(s, 0, sizeof *s);
 }
@@ -132,7 +134,8 @@ static cg_status method_ef_(method_state *s, size_t i, uint64_t steps, const cg_
     d.n = s->layer[i].n;
     d.kind = (uint32_t)s->m->kind;
     d.workers = t->size;
-    d.momentum = s->m->before;
+    if (d.kind == CG_EF_DIFFERENCE) d.lambda = s->m->before;
+    else d.momentum = s->m->before;
     /* 1/4, 1/16, ... of the gradient in the first steps, few enough not to count */
     if (s->m->flags & WARM) {
         d.warmup.kind = CG_WARMUP_QUARTERS;
@@ -170,8 +173,8 @@ static cg_status method_sketched_(method_state *s, float ratio) {
 }
 
 /* steps: of the whole run. 0, or why says what is wrong. */
-static int method_open(method_state *s, const method *m, const net *model, int layerwise, float ratio, uint64_t steps,
-    uint64_t seed, const cg_transport *t, char *why, size_t why_bytes) {
+static int method_open(method_state *s, const method *m, const net *model, int layerwise, float ratio, int adamw,
+    uint64_t steps, uint64_t seed, const cg_transport *t, char *why, size_t why_bytes) {
     const int matrices = by_matrices(m);
     net_tensor whole = { "model", 0, model->n, 1, model->n };
     cg_status status = CG_OK;
@@ -209,12 +212,22 @@ static int method_open(method_state *s, const method *m, const net *model, int l
     else if (status == CG_OK) s->bytes = cg_exchange_layers_memory(s->layer, s->parts, s->small, t);
     s->mem = malloc(s->bytes + 1);
     s->velocity = (float *)calloc(s->n, sizeof(float));
-    if (status == CG_OK && (!s->mem || !s->velocity)) status = CG_E_MEMORY;
+    if (adamw) s->squares = (float *)calloc(s->n, sizeof(float));
+    if (status == CG_OK && (!s->mem || !s->velocity || (adamw && !s->squares))) status = CG_E_MEMORY;
     if (status != CG_OK) snprintf(why, why_bytes, "%s (%s): %s", m->name, s->op, cg_status_str(status));
     return status != CG_OK;
 }
 
-/* grad := the mean, as far as it came through. */
+static int takes_models(const method *m) { return m->kind == CG_EF_DIFFERENCE; }
+/* The model that all workers begin with. */
+static cg_status method_begin(method_state *s, const float *weights) {
+    cg_status status = CG_OK;
+    size_t i, at = 0;
+    for (i = 0; i < s->parts && takes_models(s->m) && status == CG_OK; at += s->layer[i].n, i++)
+        status = cg_ef_set_received(&s->ef[i], weights + at, s->layer[i].n);
+    return status;
+}
+/* grad := the mean, as far as it came through; of what takes models: the worker's model, which becomes that of all. */
 static cg_status method_step(method_state *s, const cg_transport *t, uint64_t step, float *grad, cg_report *report) {
     cg_status status;
     size_t i, at = 0;
@@ -231,7 +244,7 @@ static cg_status method_step(method_state *s, const cg_transport *t, uint64_t st
 }
 /* Everything that the next step depends on: the same bytes go in and out. */
 static size_t method_saved_bytes(const method_state *s) {
-    size_t i, sum = 4 * s->n;
+    size_t i, sum = (s->squares ? 8 : 4) * s->n;
     if (s->m->kind == SKETCHED) sum += s->sketched.velocity ? 8 * s->n : 4 * s->n;
     else if (s->m->kind >= 0)
         for (i = 0; i < s->parts; i++) sum += cg_ef_save_bytes(&s->ef[i]);
@@ -242,6 +255,7 @@ static cg_status method_save(const method_state *s, char *to) {
     size_t i, len;
     memcpy(to, s->velocity, 4 * s->n);
     to += 4 * s->n;
+    if (s->squares) memcpy(to, s->squares, 4 * s->n), to += 4 * s->n;
     if (s->m->kind == SKETCHED) {
         memcpy(to, s->sketched.error, 4 * s->n);
         if (s->sketched.velocity) memcpy(to + 4 * s->n, s->sketched.velocity, 4 * s->n);
@@ -256,6 +270,7 @@ static cg_status method_load(method_state *s, const char *from) {
     size_t i, len;
     memcpy(s->velocity, from, 4 * s->n);
     from += 4 * s->n;
+    if (s->squares) memcpy(s->squares, from, 4 * s->n), from += 4 * s->n;
     if (s->m->kind == SKETCHED) {
         memcpy(s->sketched.error, from, 4 * s->n);
         if (s->sketched.velocity) memcpy(s->sketched.velocity, from + 4 * s->n, 4 * s->n);

@@ -762,6 +762,31 @@ NET_FUNCTION_ void net_step(const net *n, float *NET_RESTRICT_ params, float *NE
         params[i] -= move;
     }
 }
+/* One step of AdamW (betas .9 and .999, epsilon 1e-8, no decay of weights): m and v are the running means of gradients
+   and of their squares. step: from 0 on. */
+NET_FUNCTION_ void net_adamw(const net *n, float *NET_RESTRICT_ params, float *NET_RESTRICT_ m, float *NET_RESTRICT_ v,
+    const float *NET_RESTRICT_ grad, uint64_t step, float rate) {
+    const size_t count = n->n;
+    double left[2] = { 1, 1 }, power[2] = { .9, .999 };
+    uint64_t e;
+    float first, second;
+    size_t i;
+    for (e = step + 1; e; e >>= 1) {
+        if (e & 1) left[0] *= power[0], left[1] *= power[1];
+        power[0] *= power[0], power[1] *= power[1];
+    }
+    first = (float)((double)rate / (1 - left[0]));
+    second = (float)(1 / (1 - left[1]));
+    for (i = 0; i < count; i++) {
+        float a = .9f * m[i], b = .999f * v[i], g = .1f * grad[i], s = grad[i] * grad[i], move;
+        s = .001f * s;
+        m[i] = a += g;
+        v[i] = b += s;
+        s = second * b;
+        move = first * a;
+        params[i] -= move / (sqrtf(s) + 1e-8f);
+    }
+}
 
 #if defined(__clang__)
 #  pragma STDC FP_CONTRACT DEFAULT

@@ -44,13 +44,14 @@ enum {
 /* ---- options ---- */
 
 typedef struct options {
-    const char *methods, *net, *data, *transport, *csv, *plot, *checkpoint, *dump;
+    const char *methods, *net, *data, *transport, *csv, *plot, *checkpoint, *dump, *optimizer, *memory;
     /* timeout: seconds; a peer that is gone is noticed at once, this is for one that stands still */
     int workers, batch, epochs, seeds, seed, timeout, layerwise, whole, resume, help;
-    float ratio, rate;
+    float ratio, rate, lambda;
+    int every;
 } options;
-static options opt = { "all", "lenet", "fashion", "threads", NULL, NULL, "bench/out/train", NULL, 0, 16, 6, 1, 1, 30, 0,
-    0, 0, 0, 0, .05f };
+static options opt = { "all", "lenet", "fashion", "threads", NULL, NULL, "bench/out/train", NULL, NULL, NULL, 0, 16, 6,
+    1, 1, 30, 0, 0, 0, 0, 0, .05f, 0, 1 };
 static data_set data;
 static net model;
 static uint64_t data_hash;
@@ -94,29 +95,35 @@ static void say(const char *format, ...) {
 
 static void help(void) {
     size_t i;
-    printf("train: a network, many workers, a dozen ways to compress what they tell each other\n\n"
-           "  --method LIST     names from below, separated by commas, or all, or an operator such as "
-           "'topk:0.01|absmax:4:512',\n"
-           "                    which is used with error feedback                                           (all)\n"
-           "  --workers N       1 to %d                                                                     (%d)\n"
-           "  --ratio R         how much of a gradient top-k and its kin keep, 0 < R <= 1                   (each its "
-           "own)\n"
-           "  --epochs N        passes over the data                                                        (%d)\n"
-           "  --batch N         images of a worker in a step                                                (%d)\n"
-           "  --rate R          learning rate; it falls to 0 by a cosine                                    (%g)\n"
-           "  --seeds N         every method so often, with seeds from --seed S (1) on: mean and spread     (%d)\n"
-           "  --net NAME        %s                                                            (%s)\n"
-           "  --data WHERE      fashion (Fashion-MNIST), glyphs (made here), or a folder with IDX files     (%s)\n"
-           "  --transport NAME  threads, tcp (processes of this machine), mpi (mpirun -np N build/train_mpi)  (%s)\n"
-           "  --timeout N       tcp, mpi: if a worker stands still for N seconds the others end; tcp names it    (%d)\n"
-           "  --layerwise       every tensor is compressed for itself; --whole: all as one vector; both: each; none: "
-           "as the method has it\n"
-           "  --resume          go on where a run was stopped, and leave out what was done\n"
-           "  --checkpoint DIR  where that is kept, at the end of every epoch                               (%s)\n"
-           "  --csv FILE        a line for every epoch\n"
-           "  --plot FILE.html  table and plots in a page; the plots also as FILE-accuracy.svg, FILE-loss.svg\n"
-           "  --dump-gradients DIR   worker 0's gradient at the beginning of every epoch, as raw floats, for bench "
-           "--gradients\n\n",
+    printf(
+        "train: a network, many workers, a dozen ways to compress what they tell each other\n\n"
+        "  --method LIST     names from below, separated by commas, or all, or an operator such as "
+        "'topk:0.01|absmax:4:512',\n"
+        "                    which is used with error feedback                                           (all)\n"
+        "  --workers N       1 to %d                                                                     (%d)\n"
+        "  --ratio R         how much of a gradient top-k and its kin keep, 0 < R <= 1                   (each its "
+        "own)\n"
+        "  --epochs N        passes over the data                                                        (%d)\n"
+        "  --batch N         images of a worker in a step                                                (%d)\n"
+        "  --memory NAME     of operators: classic, none, filtered (by momentum .9), difference (of models)  "
+        "(classic)\n"
+        "  --lambda L        of differences: how much of their mean is taken                             (1)\n"
+        "  --every N         of differences: steps of each worker between two exchanges                  (1)\n"
+        "  --optimizer NAME  momentum (.9, of the mean) or adamw, at the rate as it is given   (what the method has)\n"
+        "  --rate R          learning rate; it falls to 0 by a cosine                                    (%g)\n"
+        "  --seeds N         every method so often, with seeds from --seed S (1) on: mean and spread     (%d)\n"
+        "  --net NAME        %s                                                            (%s)\n"
+        "  --data WHERE      fashion (Fashion-MNIST), glyphs (made here), or a folder with IDX files     (%s)\n"
+        "  --transport NAME  threads, tcp (processes of this machine), mpi (mpirun -np N build/train_mpi)  (%s)\n"
+        "  --timeout N       tcp, mpi: if a worker stands still for N seconds the others end; tcp names it    (%d)\n"
+        "  --layerwise       every tensor is compressed for itself; --whole: all as one vector; both: each; none: "
+        "as the method has it\n"
+        "  --resume          go on where a run was stopped, and leave out what was done\n"
+        "  --checkpoint DIR  where that is kept, at the end of every epoch                               (%s)\n"
+        "  --csv FILE        a line for every epoch\n"
+        "  --plot FILE.html  table and plots in a page; the plots also as FILE-accuracy.svg, FILE-loss.svg\n"
+        "  --dump-gradients DIR   worker 0's gradient at the beginning of every epoch, as raw floats, for bench "
+        "--gradients\n\n",
         (int)MAX_WORKERS, (int)WORKERS, opt.epochs, opt.batch, (double)opt.rate, opt.seeds, net_kinds(), opt.net,
         opt.data, opt.transport, opt.timeout, opt.checkpoint);
     for (i = 0; i < METHODS; i++) {
@@ -193,12 +200,19 @@ static void parse(int argc, char **argv) {
         else if (!strcmp(o, "--seeds")) opt.seeds = whole_number(o, v, 1, MAX_SEEDS);
         else if (!strcmp(o, "--timeout")) opt.timeout = whole_number(o, v, 1, 1000000);
         else if (!strcmp(o, "--seed")) opt.seed = whole_number(o, v, 0, 1000000);
+        else if (!strcmp(o, "--optimizer")) opt.optimizer = v;
+        else if (!strcmp(o, "--memory")) opt.memory = v;
+        else if (!strcmp(o, "--lambda")) opt.lambda = fraction(o, v, 100);
+        else if (!strcmp(o, "--every")) opt.every = whole_number(o, v, 1, 1000);
         else if (!strcmp(o, "--ratio")) opt.ratio = fraction(o, v, 1);
         else if (!strcmp(o, "--rate")) opt.rate = fraction(o, v, 100);
         else die("\"%s\" is not an option; --help lists them", o);
     }
+    if (opt.optimizer && strcmp(opt.optimizer, "momentum") && strcmp(opt.optimizer, "adamw"))
+        die("--optimizer %s: give momentum or adamw", opt.optimizer);
     for (i = 0; i < argc; i++) note_argument(argv[i]);
 }
+static int has_adamw(void) { return opt.optimizer && !strcmp(opt.optimizer, "adamw"); }
 
 /* ---- what is run ---- */
 
@@ -218,11 +232,22 @@ static void add_run(const method *m, int layerwise) {
         if (!strcmp(runs[i].m.name, m->name) && runs[i].layerwise == layerwise) return;
     if (run_count == MAX_RUNS) die("more than %d methods; give a shorter --method", (int)MAX_RUNS);
     r->m = *m;
+    if (opt.optimizer) r->m.rate = 1, r->m.after = .9f;
     r->layerwise = layerwise;
     snprintf(r->name, sizeof r->name, "%s%s", m->name, layerwise && opt.whole && !by_matrices(m) ? "/layers" : "");
     run_count++;
 }
 
+static int memory_kind(void) {
+    static const uint32_t kinds[] = { CG_EF_CLASSIC, CG_EF_NONE, CG_EF_FILTERED, CG_EF_DIFFERENCE };
+    uint32_t kind = CG_EF_CLASSIC;
+    size_t i = 0;
+    const cg_status known = opt.memory ? cg_ef_kind_parse(&kind, opt.memory) : CG_OK;
+    while (i < sizeof kinds / sizeof *kinds && kinds[i] != kind) i++;
+    if (known != CG_OK || i == sizeof kinds / sizeof *kinds)
+        die("--memory %s: give classic, none, filtered or difference", opt.memory);
+    return (int)kind;
+}
 static void choose(void) {
     char list[512], *name, *next;
     size_t i;
@@ -249,6 +274,9 @@ static void choose(void) {
                     name, names);
             strcpy(own.name, name);
             strcpy(own.op, name);
+            own.kind = memory_kind();
+            if (own.kind == CG_EF_DIFFERENCE) own.before = opt.lambda;
+            if (own.kind == CG_EF_FILTERED) own.before = .9f;
             m = &own;
         }
         for (i = 0; i < METHODS; i++) {
@@ -438,9 +466,9 @@ typedef struct head {
     char magic[8];
     uint64_t check, bytes, epochs, model;
     double sent, codec, busy;
-    char made_with[500];
+    char made_with[600];
 } head;
-static const char magic[9] = "cgtrain2";
+static const char magic[9] = "cgtrain3";
 typedef struct worker {
     const cg_transport *t;
     cg_transport road;
@@ -456,11 +484,14 @@ static void made_with(const run *r, int seed, int rank, char *text, size_t cap) 
     snprintf(text, cap,
         "method %s (%s, error feedback %d, route %u, fold %u, flags %d, momentum %g and %g, rate %g) ratio %.9g %s "
         "seed %d; "
-        "net %s, %lux%dx%d images (%016" PRIx64 "), %d workers, batch %d, %d epochs, rate %.9g; worker %d; code \"%s\"",
+        "net %s, %lux%dx%d images (%016" PRIx64
+        "), %d workers, batch %d, %d epochs, rate %.9g, optimizer %s, every %d; "
+        "worker %d; code \"%s\"",
         r->m.name, r->m.op, r->m.kind, (unsigned)r->m.route, (unsigned)r->m.fold, r->m.flags, (double)r->m.before,
         (double)r->m.after, (double)r->m.rate, (double)(opt.ratio > 0 ? opt.ratio : r->m.ratio),
         r->layerwise ? "layerwise" : "whole", seed, opt.net, (unsigned long)data.train.count, data.height, data.width,
-        data_hash, opt.workers, opt.batch, opt.epochs, (double)opt.rate, rank, TRAIN_BUILD);
+        data_hash, opt.workers, opt.batch, opt.epochs, (double)opt.rate,
+        opt.optimizer ? opt.optimizer : "of the method", opt.every, rank, TRAIN_BUILD);
 }
 static void checkpoint_path(const run *r, int seed, int rank, int which, char *path, size_t cap) {
     char name[80];
@@ -698,6 +729,10 @@ static void dump(const run *r, int seed, int at, const float *grad) {
     if (output_end(&out) || output_move(&out)) say("--dump-gradients: %s: %s", path, strerror(out.code));
 }
 
+static void optimize(worker *w, method_state *s, size_t step, float rate) {
+    if (s->squares) net_adamw(&model, w->weights, s->velocity, s->squares, w->grad, step, rate);
+    else net_step(&model, w->weights, s->velocity, w->grad, s->m->after, rate);
+}
 /* One step. 0, or a status; x := the loss. */
 static cg_status one_step(
     worker *w, method_state *s, const run *r, int seed, size_t step, float *loss, cg_report *report) {
@@ -716,12 +751,16 @@ static cg_status one_step(
     }
     *loss = (float)net_gradient(&model, w->weights, images, labels, opt.batch, w->grad, w->mem);
     if (opt.dump && !w->t->rank && !in_epoch) dump(r, seed, (int)(step / steps_per_epoch()), w->grad);
-    before = clock_of(CLOCK_THREAD_CPUTIME_ID);
+    if (takes_models(s->m)) optimize(w, s, step, rate); /* every worker its own model */
     w->clock->seconds = 0;
-    status = method_step(s, &w->road, step, w->grad, report);
-    w->codec += clock_of(CLOCK_THREAD_CPUTIME_ID) - before - w->clock->seconds;
-    if (status != CG_OK) return status;
-    net_step(&model, w->weights, s->velocity, w->grad, s->m->after, rate);
+    report->bytes_out = 0;
+    if (!takes_models(s->m) || (step + 1) % (size_t)opt.every == 0 || in_epoch + 1 == steps_per_epoch()) {
+        before = clock_of(CLOCK_THREAD_CPUTIME_ID);
+        status = method_step(s, &w->road, step, takes_models(s->m) ? w->weights : w->grad, report);
+        w->codec += clock_of(CLOCK_THREAD_CPUTIME_ID) - before - w->clock->seconds;
+        if (status != CG_OK) return status;
+    }
+    if (!takes_models(s->m)) optimize(w, s, step, rate);
     w->busy += clock_of(CLOCK_THREAD_CPUTIME_ID) - begin - w->clock->seconds;
     w->sent += (double)report->bytes_out;
     return CG_OK;
@@ -800,13 +839,14 @@ static int train(worker *w, const run *r, int seed, outcome *o) {
     char why[1800];
     size_t step = 0;
     double begin = clock_of(CLOCK_MONOTONIC), before = 0;
-    int code = method_open(
-        &s, &r->m, &model, r->layerwise, opt.ratio, all_steps(), (uint64_t)seed, &w->road, why, sizeof why);
+    int code = method_open(&s, &r->m, &model, r->layerwise, opt.ratio, has_adamw(), all_steps(), (uint64_t)seed,
+        &w->road, why, sizeof why);
     if ((code = any_failed(w->t, code, why))) {
         method_close(&s);
         return code;
     }
     net_start(&model, (uint64_t)seed, w->weights);
+    if (method_begin(&s, w->weights) != CG_OK) say("the model that was to be common cannot be");
     w->codec = w->busy = w->sent = 0;
     strcpy(o->op, s.op);
     if (opt.resume) {
