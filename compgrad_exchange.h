@@ -149,6 +149,10 @@
                                       merge takes.
      linear     2 (N-1)/N 4 m; see    An allreduce of f32 values. Takes dense, random-k, rotation, DCT and, in two
                 SUMS below            sums, low-rank (PowerSGD).
+     reduce_    (N-1)/N L             The first leg of scatter by itself (cg_reduce_scatter): every rank gets the fold
+     scatter                          of its stripe, by the caller's bounds; the rest of x stays. Takes what ring takes.
+     all_gather (N-1)/N R             The second (cg_all_gather): every rank's stripe goes to all, encoded once. What a
+                                      biased operator leaves out is lost, or in carry. Takes what ring takes.
      auto       the first of these rules that applies:
                   fold contributors, given, PermK, op.k or ATOMO                               allgather
                   low-rank; f32 values without selection or value code                         linear
@@ -274,7 +278,10 @@ typedef enum cg_route {
     CG_ROUTE_MERGE,
     CG_ROUTE_SHARED,
     CG_ROUTE_REGION,
-    CG_ROUTE_LINEAR
+    CG_ROUTE_LINEAR,
+    /* the legs of scatter by themselves, see cg_reduce_scatter and cg_all_gather; AUTO never takes them */
+    CG_ROUTE_REDUCE_SCATTER,
+    CG_ROUTE_ALL_GATHER
 } cg_route;
 typedef enum cg_fold {
     CG_FOLD_MEAN = 0,
@@ -365,6 +372,10 @@ typedef struct cg_exchange_desc {
     /* TRIMMED: share of ranks cut at each end, below 0.5; 0 means 0.25, and at least one rank is cut. CLIPPED: the
        longest norm, as a multiple of the median norm; 0 means 1. Otherwise 0 */
     float fold_limit;
+    /* Of reduce_scatter and all_gather: rank r has the values [bounds[r], bounds[r + 1]) of x; N + 1 numbers that begin
+       with 0, do not fall and end with n. NULL: as cg_stripe_begin gives them */
+    const size_t *bounds;
+    float *mine; /* of the same routes: where this rank's stripe is; NULL: at its place in x (or into) */
     /* What a message costs: alpha seconds and beta seconds per byte. Routes and ways to sum are chosen by it. 0: 4e-5
        and 2e-9, a common network */
     double alpha, beta;
@@ -410,6 +421,26 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
    unchanged. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
     size_t n, void *mem, size_t bytes, cg_report *report);
+
+/* ---- sharded vectors (ZeRO, FSDP): the two legs of the route scatter as calls of their own ---- */
+
+/* Where the stripe of rank r of `ranks` begins in n values, if bounds is NULL; of r = ranks: n. */
+CG_API_ size_t cg_stripe_begin(size_t n, int ranks, int r);
+/* mine := the fold over all ranks of this rank's stripe of x, [bounds[rank], bounds[rank + 1]). desc.op compresses each
+   stripe. report.used is this rank's contribution, for all n values. x is read only; mine may be a part of it. With
+   desc.model (n floats) its stripe takes the step. Takes what the route scatter takes, but no carry and no back. For
+   error feedback call cg_ef_exchange with the route CG_ROUTE_REDUCE_SCATTER. */
+CG_API_ CG_CHECKED_ cg_status cg_reduce_scatter(const cg_exchange_desc *desc, const cg_transport *transport,
+    const float *x, size_t n, const size_t *bounds, float *mine, void *mem, size_t bytes, cg_report *report);
+CG_API_ size_t cg_reduce_scatter_memory(
+    const cg_exchange_desc *desc, const cg_transport *transport, size_t n, const size_t *bounds);
+/* x := the stripes of all ranks, each as its owner has encoded it by desc.op, so that all have the same bits. A biased
+   operator is taken, and loses what it leaves out (report.why says so), unless desc.carry, one float for each value of
+   mine, keeps that for the next call. mine may be a part of x. report.used is the packet of mine. */
+CG_API_ CG_CHECKED_ cg_status cg_all_gather(const cg_exchange_desc *desc, const cg_transport *transport,
+    const float *mine, const size_t *bounds, float *x, size_t n, void *mem, size_t bytes, cg_report *report);
+CG_API_ size_t cg_all_gather_memory(
+    const cg_exchange_desc *desc, const cg_transport *transport, size_t n, const size_t *bounds);
 
 /* ---- one exchange, message by message ---- */
 
@@ -699,6 +730,8 @@ enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_CLOSING_, CG
 /* A flag beside those of desc.flags: this exchange follows another one of the same call, and its record says so, so
    that neither is taken for the other. */
 enum { CG_SECOND_ROUND_ = 1 << 16 };
+/* Likewise: desc.mine must not be NULL, as there is a stripe to be put there. */
+enum { CG_NEEDS_MINE_ = 1 << 17 };
 typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
 /* Bytes that cg_exchange takes from the start of mem for its state. */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
@@ -745,6 +778,7 @@ static size_t cg_stripe_offset_(size_t n, size_t stripes, size_t p) {
     return cg_min_(n, 64 * (each * p + (rest * p) / stripes));
 }
 static size_t cg_stripe_start_(const cg_ex_ *ex, int p) {
+    if (ex->desc.bounds && ex->plan.stripes == ex->transport.size) return ex->desc.bounds[p];
     return cg_stripe_offset_(ex->n, (size_t)ex->plan.stripes, (size_t)p);
 }
 static size_t cg_stripe_n_(const cg_ex_ *ex, int p) { return cg_stripe_start_(ex, p + 1) - cg_stripe_start_(ex, p); }
@@ -1293,7 +1327,9 @@ enum {
     CG_ROUTE_TELLS_LENGTHS_ = 1 << 12,   /* ... have that of a table from every rank */
     CG_ROUTE_TELLS_COUNTS_ = 1 << 13,    /* every rank sends a table in any case */
     CG_ROUTE_HAS_NO_WEIGHTS_ = 1 << 14,  /* desc.weight must be 0 */
-    CG_ROUTE_COMPRESSES_LATER_ = 1 << 15 /* the coroutine compresses, not cg_exchange_start */
+    CG_ROUTE_COMPRESSES_LATER_ = 1 << 15, /* the coroutine compresses, not cg_exchange_start */
+    CG_ROUTE_ENDS_AT_OWNER_ = 1 << 16,    /* every rank gets the fold of its stripe */
+    CG_ROUTE_BEGINS_AT_OWNER_ = 1 << 17   /* every rank has a stripe, which goes to all */
 };
 struct cg_arena_;
 /* A route: which operators it takes, what of mem it needs, the coroutine that moves its messages and makes sure that
@@ -1308,6 +1344,7 @@ typedef struct cg_route_row_ {
     void (*plan)(cg_ex_ *ex, struct cg_arena_ *arena, uint64_t *scratch); /* see cg_mem_plan_ */
     cg_status (*move)(cg_ex_ *ex);
     cg_status (*write)(cg_ex_ *ex);
+    void (*compress)(cg_ex_ *ex); /* before the opening; NULL: all stripes of grad */
 } cg_route_row_;
 /* What folds are like. */
 enum {
@@ -1413,6 +1450,7 @@ static const char *cg_refused_route_(const cg_ex_ *ex) {
 /* Floats of the sum that this rank encodes again or may have to: those of desc.carry. */
 static size_t cg_carry_floats_(const cg_ex_ *ex) {
     if (ex->plan.exact || cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) return 0;
+    if (cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_)) return cg_stripe_n_(ex, ex->transport.rank);
     if (cg_route_has_(ex, CG_ROUTE_HOPS_)) return ex->n;
     if (!cg_route_has_(ex, CG_ROUTE_HAS_OWNER_)) return 0;
     if (cg_route_has_(ex, CG_ROUTE_STRIPES_)) return cg_stripe_n_(ex, ex->transport.rank);
@@ -1426,7 +1464,8 @@ CG_OFFERED_ void cg_carry_first_(uint32_t route, const cg_transport *t, size_t n
 }
 /* A sum that is encoded again must stay exact, be encoded without bias, or leave its error in carry. */
 static const char *cg_refused_loss_(const cg_ex_ *ex, int back_is_unbiased) {
-    if (!cg_carry_floats_(ex) || ex->desc.carry || back_is_unbiased) return NULL;
+    if (!cg_carry_floats_(ex) || ex->desc.carry || back_is_unbiased || cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_))
+        return NULL;
     return "a biased operator would lose part of every sum it encodes: give carry (cg_exchange_carry floats), a back "
            "operator that loses nothing, or take allgather";
 }
@@ -1490,11 +1529,23 @@ static const char *cg_refused_abstention_(const cg_ex_ *ex) {
         return NULL;
     return "to abstain is for allgather, with a mean or a sum and without agreed scales";
 }
+/* What does not go with a single leg, as a sentence, or NULL. */
+static const char *cg_refused_leg_(const cg_ex_ *ex) {
+    const cg_exchange_desc *d = &ex->desc;
+    const int begins = cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_);
+    if (!begins && !cg_route_has_(ex, CG_ROUTE_ENDS_AT_OWNER_))
+        return d->mine ? "mine is for the routes reduce_scatter and all_gather" : NULL;
+    if (d->back) return "there is one leg, and op is its operator: back must be NULL";
+    if (begins && (d->weight != 0.0f || d->fold || d->model || d->flags & CG_AGREE_SCALES))
+        return "all_gather adds nothing: it has no weight, fold, model or agreed scales";
+    return NULL;
+}
 /* What can be wrong with a description whose operators are good, as a sentence. r: of desc.op; back: of plan.back. */
 static const char *cg_refused_(const cg_ex_ *ex, const cg_resolved_ *r, const cg_resolved_ *back) {
     const uint32_t back_needs = CG_NEEDS_SUPPORT_ | CG_NEEDS_AUX_ | CG_IS_USER_CODEC_;
     const cg_fold_row_ *fold = cg_fold_row_of_(ex->desc.fold);
-    const char *why = cg_refused_route_(ex);
+    const char *why = cg_refused_leg_(ex);
+    if (!why) why = cg_refused_route_(ex);
     if (!why && fold->refuse) why = fold->refuse(ex);
     if (!why) why = cg_refused_abstention_(ex);
     if (!why) why = cg_refused_loss_(ex, back->is_unbiased);
@@ -1505,11 +1556,24 @@ static const char *cg_refused_(const cg_ex_ *ex, const cg_resolved_ *r, const cg
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
     return why;
 }
+static const char *cg_bad_bounds_(const cg_ex_ *ex) {
+    const uint32_t leg = CG_ROUTE_BEGINS_AT_OWNER_ | CG_ROUTE_ENDS_AT_OWNER_;
+    const size_t *b = ex->desc.bounds, ranks = cg_ranks_(ex), me = (size_t)ex->transport.rank;
+    const size_t mine = b ? b[me + 1] - b[me]
+                          : cg_stripe_offset_(ex->n, ranks, me + 1) - cg_stripe_offset_(ex->n, ranks, me);
+    if (mine && ex->desc.flags & CG_NEEDS_MINE_ && !ex->desc.mine) return "mine is NULL";
+    if (!b) return NULL;
+    if (!(cg_route_row_of_(ex->desc.route)->traits & leg))
+        return "bounds are for the routes reduce_scatter and all_gather";
+    for (size_t r = 0; r < ranks; r++)
+        if (b[0] || b[r] > b[r + 1] || b[ranks] != ex->n) return "bounds must begin with 0, not fall, and end with n";
+    return NULL;
+}
 /* Is a field of the description out of range? A sentence, or NULL. */
 static const char *cg_bad_field_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
     const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK | CG_CORRELATED |
-        CG_TOGETHER | CG_SECOND_ROUND_;
+        CG_TOGETHER | CG_SECOND_ROUND_ | CG_NEEDS_MINE_;
     if (!cg_is_known_(d->route, d->fold) || (d->flags & ~flags)) return "unknown route, fold or flag";
     if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
         return "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it";
@@ -1523,7 +1587,7 @@ static const char *cg_bad_field_(const cg_ex_ *ex) {
         return "fold_limit is for the folds trimmed and clipped: it must be 0";
     if (!CG_RESERVE_IS_ZERO_(d->reserved)) return "desc.reserved must be 0: start from CG_ZERO";
     if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
-    return NULL;
+    return cg_bad_bounds_(ex);
 }
 /* Fills in ex->plan from desc, transport and n. *r becomes what desc.op resolves to, unless known says that it is that
    already. A description that is refused sets ex->status and report.why, which the
@@ -1554,6 +1618,10 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     ex->plan.traits = r->plan.traits;
     if (!(ex->desc.flags & CG_FEEDS_BACK) && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) ex->plan.warning = r->warning;
     if (!ex->plan.route) ex->plan.route = cg_auto_route_(ex, r);
+    if (cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_))
+        ex->plan.warning = ex->desc.carry || r->is_unbiased || cg_is_dense_f32_(op, r->plan.traits)
+            ? NULL
+            : "ok; what op leaves out of mine, no rank gets: give carry, and it is in the next stripe";
     ex->plan.stripes = cg_route_has_(ex, CG_ROUTE_STRIPES_) ? ex->transport.size : 1;
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
     if (cg_route_has_(ex, CG_ROUTE_LEADS_IN_TURN_) && ex->desc.leader == 0)
@@ -1568,7 +1636,7 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
        desc.op */
     ex->plan.exact = cg_is_reducible_(ex, r) && ex->desc.weight == 0.0f && !cg_has_back_(ex) &&
-        !cg_fold_has_(ex, CG_FOLD_IS_ROBUST_);
+        !cg_fold_has_(ex, CG_FOLD_IS_ROBUST_) && !cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_);
     own_back = !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) &&
         (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, r));
     ex->plan.back = !own_back ? *op : ex->desc.back ? *ex->desc.back : cg_dense();
@@ -1729,7 +1797,9 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
         *resolved = *ex->resolved;
         ex->resolved = resolved;
     }
-    room = cg_is_compressed_first_(ex) ? cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room) : 0;
+    room = cg_is_compressed_first_(ex) && !cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_)
+        ? cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room)
+        : 0;
     if (cg_hops_reencode_(ex)) room = cg_add_sat_(cg_mul_sat_(4, ex->n), (uint64_t)ex->plan.stripes * CG_HEADER_BYTES);
     ex->own.packets = cg_arena_take_(&arena, room);
     if (ex->desc.flags & CG_AGREE_SCALES) {
@@ -1796,6 +1866,7 @@ static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
         h = cg_mix64_(h ^ cg_sum_kind_(ex, (size_t)ex->plan.transformed_n) ^ cg_mix64_(d->sum) ^
             cg_hash_seconds_(d->alpha) ^ cg_mix64_(cg_hash_seconds_(d->beta)));
     if (d->common) h = cg_mix64_(h ^ d->common);
+    for (size_t r = 0; d->bounds && r <= cg_ranks_(ex); r++) h = cg_mix64_(h ^ d->bounds[r]);
     if (d->fold_limit != 0.0f) h = cg_mix64_(h + cg_as_bits_(d->fold_limit));
     return cg_mix64_(h ^ ((uint64_t)cg_has_back_(ex) | (uint64_t)ex->plan.exact << 1));
 }
@@ -3160,7 +3231,8 @@ static cg_status cg_route_scatter_(cg_ex_ *ex) {
         if (q != me)
             cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_stripe_n_(ex, me),
                 cg_stripe_tag_(ex, me, 0), me, &ex->desc.op, q, q);
-    cg_owner_reduce_(ex, me);
+    if (!cg_route_has_(ex, CG_ROUTE_ENDS_AT_OWNER_) || cg_fold_row_of_(ex->desc.fold)->reduce) cg_owner_reduce_(ex, me);
+    if (cg_route_has_(ex, CG_ROUTE_ENDS_AT_OWNER_)) return CG_OK;
     CG_CO_ALLGATHER_(ex, 4, ex->plan.reduced_len_fixed, ex->mem.stripes);
     cg_inputs_from_gather_(ex);
     cg_accept_stripes_(ex);
@@ -3169,6 +3241,94 @@ static cg_status cg_route_scatter_(cg_ex_ *ex) {
 }
 static cg_status cg_write_scatter_(cg_ex_ *ex) {
     cg_owner_carry_update_(ex, ex->transport.rank);
+    return cg_write_stripes_(ex);
+}
+
+/* src/exchange/legs.h */
+/* legs: the two legs of scatter as routes of their own: every rank gets the fold of its stripe, or gives its stripe to
+   all
+
+   Offers   cg_plan_reduce_scatter_, cg_write_reduce_scatter_, cg_refuse_half_; cg_compress_mine_, cg_plan_all_gather_,
+            cg_route_all_gather_, cg_write_all_gather_
+   Needs    owner (whose coroutine is the first leg, too), coroutine, accumulate
+   Touches  ex->inputs, ex->reduced, ex->mem.inbox, stripes and sum, desc.carry, ex->result or desc.mine, desc.model */
+
+/* This rank's stripe: apart from x, or in it. */
+static float *cg_mine_(const cg_ex_ *ex, float *x) {
+    if (ex->desc.mine) return ex->desc.mine;
+    return cg_stripe_n_(ex, ex->transport.rank) ? cg_at_mut_(x, cg_stripe_start_(ex, ex->transport.rank)) : x;
+}
+static void cg_plan_reduce_scatter_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    (void)scratch;
+    ex->mem.inbox = cg_arena_take_(arena, cg_mul_sat_((uint64_t)ex->transport.size, ex->plan.packet_room));
+    ex->reduced.cap = cg_fold_row_of_(ex->desc.fold)->reduce ? ex->plan.packet_room : 0;
+    ex->reduced.packet = cg_arena_take_(arena, ex->reduced.cap);
+}
+static cg_status cg_write_reduce_scatter_(cg_ex_ *ex) {
+    const int me = ex->transport.rank;
+    const size_t n = cg_stripe_n_(ex, me);
+    float *mine = cg_mine_(ex, ex->result);
+    cg_accum_ sum;
+    cg_status s;
+    if (cg_fold_row_of_(ex->desc.fold)->reduce) {
+        s = cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, mine, n);
+    } else {
+        cg_accum_ranks_(ex, mine, n, &sum);
+        s = cg_accum_all_(&sum);
+    }
+    if (s == CG_OK && ex->desc.model && n)
+        cg_axpby_(mine, n, -ex->desc.rate, 1.0f, cg_at_mut_(ex->desc.model, cg_stripe_start_(ex, me)));
+    ex->desc.model = NULL; /* its step is taken */
+    return s;
+}
+
+/* reduced.packet = this rank's stripe, with carry added; mem.sum = what that has lost, if there is a carry. */
+static void cg_compress_mine_(cg_ex_ *ex) {
+    const int me = ex->transport.rank;
+    const size_t n = cg_stripe_n_(ex, me);
+    const cg_tag tag = cg_stripe_tag_(ex, me, 1);
+    const float *v = cg_mine_(ex, ex->grad);
+    cg_extra side = CG_ZERO;
+    cg_report report;
+    cg_status s;
+    for (int p = 0; p <= ex->plan.stripes; p++) ex->own.offset[p] = 0; /* no packets but that one */
+    if (ex->desc.side) side = *ex->desc.side;
+    side.report = &report;
+    if (ex->desc.carry && n) {
+        memcpy(ex->mem.sum, v, 4 * n);
+        cg_axpby_(ex->desc.carry, n, 1.0f, 1.0f, ex->mem.sum);
+        v = ex->mem.sum;
+    }
+    s = cg_ex_compress_(ex, &ex->desc.op, &tag, &side, v, n, ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
+    if (s != CG_OK) {
+        cg_ex_fail_here_(ex, s, report.why, report.need,
+            report.at == CG_NO_INDEX ? CG_NO_INDEX : cg_stripe_start_(ex, me) + report.at);
+        return;
+    }
+    ex->report.used = ex->reduced.packet;
+    ex->contrib.len = ex->reduced.len;
+    if (ex->desc.carry) s = cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, -1.0f, 1.0f, ex->mem.sum, n);
+    if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
+}
+static void cg_plan_all_gather_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    const uint64_t room = cg_reduced_room_(ex), n = cg_stripe_n_(ex, ex->transport.rank);
+    (void)scratch;
+    ex->reduced.cap = (size_t)room;
+    ex->reduced.packet = cg_arena_take_(arena, room);
+    ex->mem.stripes = cg_arena_take_(arena, cg_mul_sat_((uint64_t)ex->transport.size, room));
+    ex->mem.sum = (float *)(void *)cg_arena_take_(arena, ex->desc.carry ? cg_mul_sat_(4, n) : 0);
+}
+static cg_status cg_route_all_gather_(cg_ex_ *ex) {
+    CG_CO_BEGIN_(ex)
+    CG_CO_ALLGATHER_(ex, 1, ex->plan.reduced_len_fixed, ex->mem.stripes);
+    cg_inputs_from_gather_(ex);
+    cg_accept_stripes_(ex);
+    return CG_OK;
+    CG_CO_END_
+}
+static cg_status cg_write_all_gather_(cg_ex_ *ex) {
+    const size_t n = cg_stripe_n_(ex, ex->transport.rank);
+    if (ex->desc.carry && n) memcpy(ex->desc.carry, ex->mem.sum, 4 * n);
     return cg_write_stripes_(ex);
 }
 
@@ -3862,34 +4022,40 @@ static cg_status cg_write_linear_(cg_ex_ *ex) {
 
 #define CG_REFUSAL_LARGEST_ "merge and region keep the k largest: take topk, mstopk, dgc or sidco with f32 values"
 static const cg_route_row_ cg_route_rows_[] = {
-    { CG_ROUTE_AUTO, "auto", 0, NULL, NULL, NULL, NULL, NULL }, /* resolved before a row is asked for */
+    { CG_ROUTE_AUTO, "auto", 0, NULL, NULL, NULL, NULL, NULL, NULL }, /* resolved before a row is asked for */
     { CG_ROUTE_ALLGATHER, "allgather", CG_ROUTE_PACKETS_MEET_ | CG_ROUTE_MEETS_EVERYWHERE_ | CG_ROUTE_READS_LENGTHS_,
-        NULL, NULL, cg_plan_allgather_, cg_route_allgather_, cg_write_allgather_ },
+        NULL, NULL, cg_plan_allgather_, cg_route_allgather_, cg_write_allgather_, NULL },
     { CG_ROUTE_RING, "ring", CG_ROUTE_SENDS_ | CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_HOPS_, NULL,
-        NULL, cg_plan_ring_, cg_route_ring_, cg_write_ring_ },
+        NULL, cg_plan_ring_, cg_route_ring_, cg_write_ring_, NULL },
     { CG_ROUTE_TREE, "tree", CG_ROUTE_SENDS_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_HOPS_, NULL, NULL, cg_plan_tree_,
-        cg_route_tree_, cg_write_tree_ },
+        cg_route_tree_, cg_write_tree_, NULL },
     { CG_ROUTE_SCATTER, "scatter",
         CG_ROUTE_SENDS_ | CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_HAS_OWNER_ | CG_ROUTE_PACKETS_MEET_ |
             CG_ROUTE_TELLS_LENGTHS_,
-        NULL, NULL, cg_plan_owner_, cg_route_scatter_, cg_write_scatter_ },
+        NULL, NULL, cg_plan_owner_, cg_route_scatter_, cg_write_scatter_, NULL },
     { CG_ROUTE_SERVER, "server",
         CG_ROUTE_HAS_OWNER_ | CG_ROUTE_PACKETS_MEET_ | CG_ROUTE_HAS_LEADER_ | CG_ROUTE_READS_LENGTHS_,
         cg_accepts_server_, "given indices: take allgather, or the route shared", cg_plan_owner_, cg_route_server_,
-        cg_write_server_ },
+        cg_write_server_, NULL },
     { CG_ROUTE_MERGE, "merge", CG_ROUTE_SENDS_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_HAS_NO_WEIGHTS_,
-        cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_merge_, cg_route_merge_, cg_write_reduced_ },
+        cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_merge_, cg_route_merge_, cg_write_reduced_, NULL },
     { CG_ROUTE_SHARED, "shared",
         CG_ROUTE_ALLREDUCES_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_HAS_LEADER_ | CG_ROUTE_LEADS_IN_TURN_ |
             CG_ROUTE_COMPRESSES_LATER_,
         cg_accepts_pairs_, "shared: take topk, mstopk, chunked, dgc or sidco with f32 values", cg_plan_shared_,
-        cg_route_shared_, cg_write_shared_ },
+        cg_route_shared_, cg_write_shared_, NULL },
     { CG_ROUTE_REGION, "region",
         CG_ROUTE_SENDS_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_TELLS_COUNTS_ | CG_ROUTE_HAS_NO_WEIGHTS_,
-        cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_region_, cg_route_region_, cg_write_region_ },
+        cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_region_, cg_route_region_, cg_write_region_, NULL },
     { CG_ROUTE_LINEAR, "linear", CG_ROUTE_ALLREDUCES_, cg_accepts_linear_,
         "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank, none of them private",
-        cg_plan_linear_, cg_route_linear_, cg_write_linear_ },
+        cg_plan_linear_, cg_route_linear_, cg_write_linear_, NULL },
+    { CG_ROUTE_REDUCE_SCATTER, "reduce_scatter",
+        CG_ROUTE_SENDS_ | CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_PACKETS_MEET_ |
+            CG_ROUTE_TELLS_LENGTHS_ | CG_ROUTE_ENDS_AT_OWNER_,
+        NULL, NULL, cg_plan_reduce_scatter_, cg_route_scatter_, cg_write_reduce_scatter_, NULL },
+    { CG_ROUTE_ALL_GATHER, "all_gather", CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_BEGINS_AT_OWNER_,
+        NULL, NULL, cg_plan_all_gather_, cg_route_all_gather_, cg_write_all_gather_, cg_compress_mine_ },
 };
 static const cg_fold_row_ cg_fold_rows_[] = {
     { CG_FOLD_MEAN, "mean", CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_, NULL, NULL, NULL },
@@ -4114,8 +4280,10 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
         cg_producer_run_(ex->producer, ex->grad);
         ex->producer = NULL;
     }
-    if (ex->status == CG_OK && cg_is_compressed_first_(ex)) cg_stripes_compress_(ex);
-    else if (ex->status == CG_OK) cg_grad_check_finite_(ex);
+    if (ex->status == CG_OK && cg_is_compressed_first_(ex)) {
+        if (cg_route_row_of_(ex->plan.route)->compress) cg_route_row_of_(ex->plan.route)->compress(ex);
+        else cg_stripes_compress_(ex);
+    } else if (ex->status == CG_OK) cg_grad_check_finite_(ex);
     if (ex->status == CG_OK && ex->scales.count == 1)
         scale = cg_as_float_(cg_get32_(ex->own.packets + CG_HEADER_BYTES));
     cg_record_put_(
@@ -4243,6 +4411,53 @@ static cg_status cg_exchange_or_fail_(const cg_exchange_desc *desc, const cg_tra
 CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
     void *mem, size_t bytes, cg_report *report) {
     return cg_exchange_or_fail_(desc, transport, x, n, mem, bytes, CG_OK, report);
+}
+
+CG_API_ size_t cg_stripe_begin(size_t n, int ranks, int r) {
+    if (ranks < 1 || r < 0 || r > ranks) return 0;
+    return cg_stripe_offset_(n, (size_t)ranks, (size_t)r);
+}
+/* desc for one leg of scatter. */
+static cg_exchange_desc cg_leg_desc_(const cg_exchange_desc *desc, uint32_t route, const size_t *bounds, float *mine) {
+    cg_exchange_desc d = *desc;
+    d.route = route;
+    d.bounds = bounds;
+    d.mine = mine;
+    return d;
+}
+static cg_status cg_leg_run_(const cg_exchange_desc *desc, const cg_transport *transport, uint32_t route, float *x,
+    size_t n, const size_t *bounds, float *mine, void *mem, size_t bytes, cg_report *report) {
+    cg_exchange_desc d;
+    if (!desc || !transport) return cg_exchange_or_fail_(NULL, NULL, x, n, mem, bytes, CG_OK, report);
+    d = cg_leg_desc_(desc, route, bounds, mine);
+    d.flags |= CG_NEEDS_MINE_;
+    return cg_exchange_or_fail_(&d, transport, x, n, mem, bytes, CG_OK, report);
+}
+CG_API_ cg_status cg_reduce_scatter(const cg_exchange_desc *desc, const cg_transport *transport, const float *x,
+    size_t n, const size_t *bounds, float *mine, void *mem, size_t bytes, cg_report *report) {
+    /* with mine the route does not write to x */
+    return cg_leg_run_(
+        desc, transport, CG_ROUTE_REDUCE_SCATTER, (float *)(uintptr_t)x, n, bounds, mine, mem, bytes, report);
+}
+CG_API_ cg_status cg_all_gather(const cg_exchange_desc *desc, const cg_transport *transport, const float *mine,
+    const size_t *bounds, float *x, size_t n, void *mem, size_t bytes, cg_report *report) {
+    return cg_leg_run_(
+        desc, transport, CG_ROUTE_ALL_GATHER, x, n, bounds, (float *)(uintptr_t)mine, mem, bytes, report);
+}
+static size_t cg_leg_memory_(
+    const cg_exchange_desc *desc, const cg_transport *transport, uint32_t route, size_t n, const size_t *bounds) {
+    cg_exchange_desc d;
+    if (!desc) return 0;
+    d = cg_leg_desc_(desc, route, bounds, NULL);
+    return cg_exchange_memory(&d, transport, n);
+}
+CG_API_ size_t cg_reduce_scatter_memory(
+    const cg_exchange_desc *desc, const cg_transport *transport, size_t n, const size_t *bounds) {
+    return cg_leg_memory_(desc, transport, CG_ROUTE_REDUCE_SCATTER, n, bounds);
+}
+CG_API_ size_t cg_all_gather_memory(
+    const cg_exchange_desc *desc, const cg_transport *transport, size_t n, const size_t *bounds) {
+    return cg_leg_memory_(desc, transport, CG_ROUTE_ALL_GATHER, n, bounds);
 }
 
 /* src/exchange/layers.h */

@@ -295,12 +295,12 @@ TEST rows_stand_at_their_ids(void) {
     }
     for (unsigned id = 0; id < 4; id++) ASSERT_EQ_FMT(id, (unsigned)cg_index_coder_at_(id)->id, "%u");
     ASSERT_EQ(NULL, cg_index_coder_at_(4));
-    for (uint32_t id = 0; id <= CG_ROUTE_LINEAR; id++) ASSERT_EQ_FMT(id, cg_route_row_of_(id)->id, "%u");
-    ASSERT_EQ_FMT(0u, cg_route_row_of_(CG_ROUTE_LINEAR + 1)->traits, "%u");
+    for (uint32_t id = 0; id <= CG_ROUTE_ALL_GATHER; id++) ASSERT_EQ_FMT(id, cg_route_row_of_(id)->id, "%u");
+    ASSERT_EQ_FMT(0u, cg_route_row_of_(CG_ROUTE_ALL_GATHER + 1)->traits, "%u");
     for (uint32_t id = 0; id <= CG_FOLD_CLIPPED; id++) ASSERT_EQ_FMT(id, cg_fold_row_of_(id)->id, "%u");
     ASSERT_EQ_FMT(0u, cg_fold_row_of_(CG_FOLD_CLIPPED + 1)->traits, "%u");
     ASSERT(cg_is_known_(CG_ROUTE_LINEAR, CG_FOLD_CONTRIBUTORS));
-    ASSERT(!cg_is_known_(CG_ROUTE_LINEAR + 1, 0) && !cg_is_known_(0, CG_FOLD_CLIPPED + 1));
+    ASSERT(!cg_is_known_(CG_ROUTE_ALL_GATHER + 1, 0) && !cg_is_known_(0, CG_FOLD_CLIPPED + 1));
     for (uint32_t id = 0; id <= CG_EF_ONEBIT_ADAM; id++) ASSERT_EQ_FMT(id, cg_ef_row_at_(id)->id, "%u");
     ASSERT_EQ(NULL, cg_ef_row_at_(CG_EF_DIFFERENCE + 1));
     PASS();

@@ -109,6 +109,12 @@ static const char *cg_ef_desc_why_(const cg_ef *ef, const cg_exchange_desc *desc
     if (cg_ef_has_trait_(&ef->desc, CG_EF_COPIES_RECEIVED_) &&
         cg_fold_row_of_(desc->fold)->traits != (CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_))
         return "this kind keeps the mean over ranks: take CG_FOLD_MEAN";
+    if (cg_route_row_of_(desc->route)->traits & CG_ROUTE_BEGINS_AT_OWNER_)
+        return "all_gather sends parameters, which are not summed: call cg_all_gather, whose carry is their residual";
+    if (cg_route_row_of_(desc->route)->traits & CG_ROUTE_ENDS_AT_OWNER_ &&
+        cg_ef_has_trait_(
+            &ef->desc, CG_EF_KEEPS_RECEIVED_ | CG_EF_COPIES_RECEIVED_ | CG_EF_TAKES_MODELS_ | CG_EF_MAY_BE_SILENT_))
+        return "this kind needs the mean of all values, and reduce_scatter gives that of a stripe: take scatter";
     if (cg_ef_has_trait_(&ef->desc, CG_EF_TAKES_MODELS_) && desc->model)
         return "this kind takes a model and makes it common: there is no other model to be stepped";
     if (cg_ef_has_trait_(&ef->desc, CG_EF_UNBIASED_ONLY_) && desc->back && !ef->desc.biased &&

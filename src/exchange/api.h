@@ -52,7 +52,10 @@ typedef enum cg_route {
     CG_ROUTE_MERGE,
     CG_ROUTE_SHARED,
     CG_ROUTE_REGION,
-    CG_ROUTE_LINEAR
+    CG_ROUTE_LINEAR,
+    /* the legs of scatter by themselves, see cg_reduce_scatter and cg_all_gather; AUTO never takes them */
+    CG_ROUTE_REDUCE_SCATTER,
+    CG_ROUTE_ALL_GATHER
 } cg_route;
 typedef enum cg_fold {
     CG_FOLD_MEAN = 0,
@@ -143,6 +146,10 @@ typedef struct cg_exchange_desc {
     /* TRIMMED: share of ranks cut at each end, below 0.5; 0 means 0.25, and at least one rank is cut. CLIPPED: the
        longest norm, as a multiple of the median norm; 0 means 1. Otherwise 0 */
     float fold_limit;
+    /* Of reduce_scatter and all_gather: rank r has the values [bounds[r], bounds[r + 1]) of x; N + 1 numbers that begin
+       with 0, do not fall and end with n. NULL: as cg_stripe_begin gives them */
+    const size_t *bounds;
+    float *mine; /* of the same routes: where this rank's stripe is; NULL: at its place in x (or into) */
     /* What a message costs: alpha seconds and beta seconds per byte. Routes and ways to sum are chosen by it. 0: 4e-5
        and 2e-9, a common network */
     double alpha, beta;
@@ -188,6 +195,26 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
    unchanged. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
     size_t n, void *mem, size_t bytes, cg_report *report);
+
+/* ---- sharded vectors (ZeRO, FSDP): the two legs of the route scatter as calls of their own ---- */
+
+/* Where the stripe of rank r of `ranks` begins in n values, if bounds is NULL; of r = ranks: n. */
+CG_API_ size_t cg_stripe_begin(size_t n, int ranks, int r);
+/* mine := the fold over all ranks of this rank's stripe of x, [bounds[rank], bounds[rank + 1]). desc.op compresses each
+   stripe. report.used is this rank's contribution, for all n values. x is read only; mine may be a part of it. With
+   desc.model (n floats) its stripe takes the step. Takes what the route scatter takes, but no carry and no back. For
+   error feedback call cg_ef_exchange with the route CG_ROUTE_REDUCE_SCATTER. */
+CG_API_ CG_CHECKED_ cg_status cg_reduce_scatter(const cg_exchange_desc *desc, const cg_transport *transport,
+    const float *x, size_t n, const size_t *bounds, float *mine, void *mem, size_t bytes, cg_report *report);
+CG_API_ size_t cg_reduce_scatter_memory(
+    const cg_exchange_desc *desc, const cg_transport *transport, size_t n, const size_t *bounds);
+/* x := the stripes of all ranks, each as its owner has encoded it by desc.op, so that all have the same bits. A biased
+   operator is taken, and loses what it leaves out (report.why says so), unless desc.carry, one float for each value of
+   mine, keeps that for the next call. mine may be a part of x. report.used is the packet of mine. */
+CG_API_ CG_CHECKED_ cg_status cg_all_gather(const cg_exchange_desc *desc, const cg_transport *transport,
+    const float *mine, const size_t *bounds, float *x, size_t n, void *mem, size_t bytes, cg_report *report);
+CG_API_ size_t cg_all_gather_memory(
+    const cg_exchange_desc *desc, const cg_transport *transport, size_t n, const size_t *bounds);
 
 /* ---- one exchange, message by message ---- */
 

@@ -189,8 +189,10 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
         cg_producer_run_(ex->producer, ex->grad);
         ex->producer = NULL;
     }
-    if (ex->status == CG_OK && cg_is_compressed_first_(ex)) cg_stripes_compress_(ex);
-    else if (ex->status == CG_OK) cg_grad_check_finite_(ex);
+    if (ex->status == CG_OK && cg_is_compressed_first_(ex)) {
+        if (cg_route_row_of_(ex->plan.route)->compress) cg_route_row_of_(ex->plan.route)->compress(ex);
+        else cg_stripes_compress_(ex);
+    } else if (ex->status == CG_OK) cg_grad_check_finite_(ex);
     if (ex->status == CG_OK && ex->scales.count == 1)
         scale = cg_as_float_(cg_get32_(ex->own.packets + CG_HEADER_BYTES));
     cg_record_put_(
@@ -318,4 +320,51 @@ static cg_status cg_exchange_or_fail_(const cg_exchange_desc *desc, const cg_tra
 CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
     void *mem, size_t bytes, cg_report *report) {
     return cg_exchange_or_fail_(desc, transport, x, n, mem, bytes, CG_OK, report);
+}
+
+CG_API_ size_t cg_stripe_begin(size_t n, int ranks, int r) {
+    if (ranks < 1 || r < 0 || r > ranks) return 0;
+    return cg_stripe_offset_(n, (size_t)ranks, (size_t)r);
+}
+/* desc for one leg of scatter. */
+static cg_exchange_desc cg_leg_desc_(const cg_exchange_desc *desc, uint32_t route, const size_t *bounds, float *mine) {
+    cg_exchange_desc d = *desc;
+    d.route = route;
+    d.bounds = bounds;
+    d.mine = mine;
+    return d;
+}
+static cg_status cg_leg_run_(const cg_exchange_desc *desc, const cg_transport *transport, uint32_t route, float *x,
+    size_t n, const size_t *bounds, float *mine, void *mem, size_t bytes, cg_report *report) {
+    cg_exchange_desc d;
+    if (!desc || !transport) return cg_exchange_or_fail_(NULL, NULL, x, n, mem, bytes, CG_OK, report);
+    d = cg_leg_desc_(desc, route, bounds, mine);
+    d.flags |= CG_NEEDS_MINE_;
+    return cg_exchange_or_fail_(&d, transport, x, n, mem, bytes, CG_OK, report);
+}
+CG_API_ cg_status cg_reduce_scatter(const cg_exchange_desc *desc, const cg_transport *transport, const float *x,
+    size_t n, const size_t *bounds, float *mine, void *mem, size_t bytes, cg_report *report) {
+    /* with mine the route does not write to x */
+    return cg_leg_run_(
+        desc, transport, CG_ROUTE_REDUCE_SCATTER, (float *)(uintptr_t)x, n, bounds, mine, mem, bytes, report);
+}
+CG_API_ cg_status cg_all_gather(const cg_exchange_desc *desc, const cg_transport *transport, const float *mine,
+    const size_t *bounds, float *x, size_t n, void *mem, size_t bytes, cg_report *report) {
+    return cg_leg_run_(
+        desc, transport, CG_ROUTE_ALL_GATHER, x, n, bounds, (float *)(uintptr_t)mine, mem, bytes, report);
+}
+static size_t cg_leg_memory_(
+    const cg_exchange_desc *desc, const cg_transport *transport, uint32_t route, size_t n, const size_t *bounds) {
+    cg_exchange_desc d;
+    if (!desc) return 0;
+    d = cg_leg_desc_(desc, route, bounds, NULL);
+    return cg_exchange_memory(&d, transport, n);
+}
+CG_API_ size_t cg_reduce_scatter_memory(
+    const cg_exchange_desc *desc, const cg_transport *transport, size_t n, const size_t *bounds) {
+    return cg_leg_memory_(desc, transport, CG_ROUTE_REDUCE_SCATTER, n, bounds);
+}
+CG_API_ size_t cg_all_gather_memory(
+    const cg_exchange_desc *desc, const cg_transport *transport, size_t n, const size_t *bounds) {
+    return cg_leg_memory_(desc, transport, CG_ROUTE_ALL_GATHER, n, bounds);
 }

@@ -146,6 +146,10 @@
                                       merge takes.
      linear     2 (N-1)/N 4 m; see    An allreduce of f32 values. Takes dense, random-k, rotation, DCT and, in two
                 SUMS below            sums, low-rank (PowerSGD).
+     reduce_    (N-1)/N L             The first leg of scatter by itself (cg_reduce_scatter): every rank gets the fold
+     scatter                          of its stripe, by the caller's bounds; the rest of x stays. Takes what ring takes.
+     all_gather (N-1)/N R             The second (cg_all_gather): every rank's stripe goes to all, encoded once. What a
+                                      biased operator leaves out is lost, or in carry. Takes what ring takes.
      auto       the first of these rules that applies:
                   fold contributors, given, PermK, op.k or ATOMO                               allgather
                   low-rank; f32 values without selection or value code                         linear

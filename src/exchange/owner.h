@@ -214,7 +214,8 @@ static cg_status cg_route_scatter_(cg_ex_ *ex) {
         if (q != me)
             cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_stripe_n_(ex, me),
                 cg_stripe_tag_(ex, me, 0), me, &ex->desc.op, q, q);
-    cg_owner_reduce_(ex, me);
+    if (!cg_route_has_(ex, CG_ROUTE_ENDS_AT_OWNER_) || cg_fold_row_of_(ex->desc.fold)->reduce) cg_owner_reduce_(ex, me);
+    if (cg_route_has_(ex, CG_ROUTE_ENDS_AT_OWNER_)) return CG_OK;
     CG_CO_ALLGATHER_(ex, 4, ex->plan.reduced_len_fixed, ex->mem.stripes);
     cg_inputs_from_gather_(ex);
     cg_accept_stripes_(ex);

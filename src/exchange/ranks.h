@@ -12,6 +12,8 @@ enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_CLOSING_, CG
 /* A flag beside those of desc.flags: this exchange follows another one of the same call, and its record says so, so
    that neither is taken for the other. */
 enum { CG_SECOND_ROUND_ = 1 << 16 };
+/* Likewise: desc.mine must not be NULL, as there is a stripe to be put there. */
+enum { CG_NEEDS_MINE_ = 1 << 17 };
 typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
 /* Bytes that cg_exchange takes from the start of mem for its state. */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
@@ -58,6 +60,7 @@ static size_t cg_stripe_offset_(size_t n, size_t stripes, size_t p) {
     return cg_min_(n, 64 * (each * p + (rest * p) / stripes));
 }
 static size_t cg_stripe_start_(const cg_ex_ *ex, int p) {
+    if (ex->desc.bounds && ex->plan.stripes == ex->transport.size) return ex->desc.bounds[p];
     return cg_stripe_offset_(ex->n, (size_t)ex->plan.stripes, (size_t)p);
 }
 static size_t cg_stripe_n_(const cg_ex_ *ex, int p) { return cg_stripe_start_(ex, p + 1) - cg_stripe_start_(ex, p); }

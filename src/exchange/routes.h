@@ -27,7 +27,9 @@ enum {
     CG_ROUTE_TELLS_LENGTHS_ = 1 << 12,   /* ... have that of a table from every rank */
     CG_ROUTE_TELLS_COUNTS_ = 1 << 13,    /* every rank sends a table in any case */
     CG_ROUTE_HAS_NO_WEIGHTS_ = 1 << 14,  /* desc.weight must be 0 */
-    CG_ROUTE_COMPRESSES_LATER_ = 1 << 15 /* the coroutine compresses, not cg_exchange_start */
+    CG_ROUTE_COMPRESSES_LATER_ = 1 << 15, /* the coroutine compresses, not cg_exchange_start */
+    CG_ROUTE_ENDS_AT_OWNER_ = 1 << 16,    /* every rank gets the fold of its stripe */
+    CG_ROUTE_BEGINS_AT_OWNER_ = 1 << 17   /* every rank has a stripe, which goes to all */
 };
 struct cg_arena_;
 /* A route: which operators it takes, what of mem it needs, the coroutine that moves its messages and makes sure that
@@ -42,6 +44,7 @@ typedef struct cg_route_row_ {
     void (*plan)(cg_ex_ *ex, struct cg_arena_ *arena, uint64_t *scratch); /* see cg_mem_plan_ */
     cg_status (*move)(cg_ex_ *ex);
     cg_status (*write)(cg_ex_ *ex);
+    void (*compress)(cg_ex_ *ex); /* before the opening; NULL: all stripes of grad */
 } cg_route_row_;
 /* What folds are like. */
 enum {
@@ -147,6 +150,7 @@ static const char *cg_refused_route_(const cg_ex_ *ex) {
 /* Floats of the sum that this rank encodes again or may have to: those of desc.carry. */
 static size_t cg_carry_floats_(const cg_ex_ *ex) {
     if (ex->plan.exact || cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) return 0;
+    if (cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_)) return cg_stripe_n_(ex, ex->transport.rank);
     if (cg_route_has_(ex, CG_ROUTE_HOPS_)) return ex->n;
     if (!cg_route_has_(ex, CG_ROUTE_HAS_OWNER_)) return 0;
     if (cg_route_has_(ex, CG_ROUTE_STRIPES_)) return cg_stripe_n_(ex, ex->transport.rank);
@@ -160,7 +164,8 @@ CG_OFFERED_ void cg_carry_first_(uint32_t route, const cg_transport *t, size_t n
 }
 /* A sum that is encoded again must stay exact, be encoded without bias, or leave its error in carry. */
 static const char *cg_refused_loss_(const cg_ex_ *ex, int back_is_unbiased) {
-    if (!cg_carry_floats_(ex) || ex->desc.carry || back_is_unbiased) return NULL;
+    if (!cg_carry_floats_(ex) || ex->desc.carry || back_is_unbiased || cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_))
+        return NULL;
     return "a biased operator would lose part of every sum it encodes: give carry (cg_exchange_carry floats), a back "
            "operator that loses nothing, or take allgather";
 }
@@ -224,11 +229,23 @@ static const char *cg_refused_abstention_(const cg_ex_ *ex) {
         return NULL;
     return "to abstain is for allgather, with a mean or a sum and without agreed scales";
 }
+/* What does not go with a single leg, as a sentence, or NULL. */
+static const char *cg_refused_leg_(const cg_ex_ *ex) {
+    const cg_exchange_desc *d = &ex->desc;
+    const int begins = cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_);
+    if (!begins && !cg_route_has_(ex, CG_ROUTE_ENDS_AT_OWNER_))
+        return d->mine ? "mine is for the routes reduce_scatter and all_gather" : NULL;
+    if (d->back) return "there is one leg, and op is its operator: back must be NULL";
+    if (begins && (d->weight != 0.0f || d->fold || d->model || d->flags & CG_AGREE_SCALES))
+        return "all_gather adds nothing: it has no weight, fold, model or agreed scales";
+    return NULL;
+}
 /* What can be wrong with a description whose operators are good, as a sentence. r: of desc.op; back: of plan.back. */
 static const char *cg_refused_(const cg_ex_ *ex, const cg_resolved_ *r, const cg_resolved_ *back) {
     const uint32_t back_needs = CG_NEEDS_SUPPORT_ | CG_NEEDS_AUX_ | CG_IS_USER_CODEC_;
     const cg_fold_row_ *fold = cg_fold_row_of_(ex->desc.fold);
-    const char *why = cg_refused_route_(ex);
+    const char *why = cg_refused_leg_(ex);
+    if (!why) why = cg_refused_route_(ex);
     if (!why && fold->refuse) why = fold->refuse(ex);
     if (!why) why = cg_refused_abstention_(ex);
     if (!why) why = cg_refused_loss_(ex, back->is_unbiased);
@@ -239,11 +256,24 @@ static const char *cg_refused_(const cg_ex_ *ex, const cg_resolved_ *r, const cg
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
     return why;
 }
+static const char *cg_bad_bounds_(const cg_ex_ *ex) {
+    const uint32_t leg = CG_ROUTE_BEGINS_AT_OWNER_ | CG_ROUTE_ENDS_AT_OWNER_;
+    const size_t *b = ex->desc.bounds, ranks = cg_ranks_(ex), me = (size_t)ex->transport.rank;
+    const size_t mine = b ? b[me + 1] - b[me]
+                          : cg_stripe_offset_(ex->n, ranks, me + 1) - cg_stripe_offset_(ex->n, ranks, me);
+    if (mine && ex->desc.flags & CG_NEEDS_MINE_ && !ex->desc.mine) return "mine is NULL";
+    if (!b) return NULL;
+    if (!(cg_route_row_of_(ex->desc.route)->traits & leg))
+        return "bounds are for the routes reduce_scatter and all_gather";
+    for (size_t r = 0; r < ranks; r++)
+        if (b[0] || b[r] > b[r + 1] || b[ranks] != ex->n) return "bounds must begin with 0, not fall, and end with n";
+    return NULL;
+}
 /* Is a field of the description out of range? A sentence, or NULL. */
 static const char *cg_bad_field_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
     const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK | CG_CORRELATED |
-        CG_TOGETHER | CG_SECOND_ROUND_;
+        CG_TOGETHER | CG_SECOND_ROUND_ | CG_NEEDS_MINE_;
     if (!cg_is_known_(d->route, d->fold) || (d->flags & ~flags)) return "unknown route, fold or flag";
     if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
         return "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it";
@@ -257,7 +287,7 @@ static const char *cg_bad_field_(const cg_ex_ *ex) {
         return "fold_limit is for the folds trimmed and clipped: it must be 0";
     if (!CG_RESERVE_IS_ZERO_(d->reserved)) return "desc.reserved must be 0: start from CG_ZERO";
     if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
-    return NULL;
+    return cg_bad_bounds_(ex);
 }
 /* Fills in ex->plan from desc, transport and n. *r becomes what desc.op resolves to, unless known says that it is that
    already. A description that is refused sets ex->status and report.why, which the
@@ -288,6 +318,10 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     ex->plan.traits = r->plan.traits;
     if (!(ex->desc.flags & CG_FEEDS_BACK) && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) ex->plan.warning = r->warning;
     if (!ex->plan.route) ex->plan.route = cg_auto_route_(ex, r);
+    if (cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_))
+        ex->plan.warning = ex->desc.carry || r->is_unbiased || cg_is_dense_f32_(op, r->plan.traits)
+            ? NULL
+            : "ok; what op leaves out of mine, no rank gets: give carry, and it is in the next stripe";
     ex->plan.stripes = cg_route_has_(ex, CG_ROUTE_STRIPES_) ? ex->transport.size : 1;
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
     if (cg_route_has_(ex, CG_ROUTE_LEADS_IN_TURN_) && ex->desc.leader == 0)
@@ -302,7 +336,7 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
        desc.op */
     ex->plan.exact = cg_is_reducible_(ex, r) && ex->desc.weight == 0.0f && !cg_has_back_(ex) &&
-        !cg_fold_has_(ex, CG_FOLD_IS_ROBUST_);
+        !cg_fold_has_(ex, CG_FOLD_IS_ROBUST_) && !cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_);
     own_back = !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) &&
         (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, r));
     ex->plan.back = !own_back ? *op : ex->desc.back ? *ex->desc.back : cg_dense();
