@@ -21,7 +21,7 @@ CG_INLINE_ cg_small_float_ cg_small_float_of_(int format) {
    are compared with as many of h, by a carry. Below, a number of steps k + part, which is exact: part is compared with
    24 bits of h. The one part of the code is 0 or the same for all where the other one counts. Magnitudes beyond the
    largest value become it. */
-CG_INLINE_ uint32_t cg_small_float_round_(uint32_t m, uint32_t h, cg_small_float_ q) {
+static uint32_t cg_small_float_round_(uint32_t m, uint32_t h, cg_small_float_ q) {
     const uint32_t step_code = 0x800000u >> q.dropped_bits; /* of the smallest normal value */
     uint32_t code, normal;
     if (q.inv_denormal == 0.0f) code = (m + (h >> (32 - q.dropped_bits))) >> q.dropped_bits;
