@@ -17,13 +17,14 @@
        // ... send the len bytes of the packet; whoever receives them adds a quarter of the gradient to a sum:
        s = cg_decompress_add(packet, len, 0.25f, sum, n);
 
-   THE IDEA. An operator is a row of five stages. Every published method is one choice for each stage:
+   THE IDEA. An operator is a row of stages. Every published method is one choice for each stage:
 
-       x --> sample --> transform --> select --> quantize --> code --> packet
+       x --> sample --> transform --> select --> (clip) --> quantize --> code --> packet
 
      sample     keeps a random subset. Every rank computes it from the tag, so no indices are sent.
      transform  rotates the vector at random, takes frequencies, or factors a matrix.
      select     keeps some of the values, and sends their indices.
+     clip       cuts large values off, where that is wanted.
      quantize   writes each value in a few bits, often with a scale for each bucket of neighbouring values.
      code       writes indices or values in another, lossless way.
 
@@ -32,7 +33,7 @@
 
    COMPOSING. cg_then(a, b) takes the stages of a and of b. The same operator as text, for files and command lines, is
    cg_op_parse(&op, "randk:0.1:unscaled|topk:0.01|absmax:4:512|huffman"); cg_op_parse_why also says what is wrong with
-   a text, and where. Any sample, transform, selection, quantizer and code go together, in this order, except that
+   a text, and where. Any sample, transform, selection, clip, quantizer and code go together, in this order, except that
      - no stage may be given twice; indices and values can have one code each;
      - lowrank and atomo are complete operators: no stage can be added to them;
      - given, bins and variance take neither a sample nor a transform; lloyd needs rotate, and takes no selection;
@@ -258,6 +259,11 @@
                                                          over `blocks` steps        the vector (coordinate descent block
                                                                                     by block); all ranks keep the same;
                                                                                     also :unscaled
+   clips, behind a selection and before any quantizer
+     clip:s                  0                 biased    >= 1 - (1 - s/sqrt(n))^2   magnitudes beyond s times the root
+                                                                                    mean square of the values are cut to
+                                                                                    it, as in clip:2.5|terngrad (Wen
+                                                                                    17): finer levels for the rest
    named compositions; share: what the quantizer leaves of the selected energy, on a heavy-tailed vector, at r = .01
      stc:r                   9.1 r at r = .01  biased    share .83                  topk:r|efsign|golomb (Sattler 19)
      sbc:r                   8.1 r at r = .01  biased    share .78                  side:r|mean|golomb (Sattler 18)
@@ -299,7 +305,7 @@
      v          version of the format: 1
      ix         code of the indices: 0 none, 1 Elias-Fano, 2 bitmap, 3 Golomb-Rice
      stage      id u8, flags u8, arg u16, size u32, value f32. The stages are sample, transform, select, quantize, code
-                (id is the code of the indices, arg the code of the values), and one stage that must be zero
+                (id is the code of the indices, arg the code of the values), clip (which decoders do not need)
      n          length of x
      drawn      sampled length: how many of the n values the sample kept; n without a sample
      k          how many values were quantized: without a selection the transformed length. That is `drawn`, rounded up
@@ -442,7 +448,7 @@ CG_API_ const char *cg_version(void);
    32-bit floats. */
 
 typedef struct cg_stage {
-    uint8_t id;    /* one of CG_SAMPLE_*, CG_TRANSFORM_*, CG_SELECT_*, CG_QUANTIZE_*; 0: no stage */
+    uint8_t id;    /* one of CG_SAMPLE_*, CG_TRANSFORM_*, CG_SELECT_*, CG_QUANTIZE_*, CG_CLIP_*; 0: no stage */
     uint8_t flags; /* CG_FLAG_* */
     uint16_t arg;  /* number of bits, levels or rounds; rank of a matrix */
     uint32_t size; /* values in a bucket, chunk, bin or block; ranks of PermK; rows of a matrix */
@@ -450,7 +456,7 @@ typedef struct cg_stage {
 } cg_stage;
 
 typedef struct cg_op {
-    cg_stage sample, transform, select, quantize, code, spare; /* spare must be zero */
+    cg_stage sample, transform, select, quantize, code, clip; /* clip is done before quantize */
     /* Number of values kept, in place of a fraction: by topk or mstopk if the operator has one of them, otherwise by
        randk. Larger than the vector: all values. 0: the fraction decides. */
     uint64_t k;
@@ -458,6 +464,7 @@ typedef struct cg_op {
 } cg_op;
 
 enum { CG_SAMPLE_RANDK = 1, CG_SAMPLE_PERMK = 2, CG_SAMPLE_CYCLIC = 3 };
+enum { CG_CLIP_RMS = 1 };
 enum { CG_TRANSFORM_ROTATE = 1, CG_TRANSFORM_DCT, CG_TRANSFORM_LOWRANK, CG_TRANSFORM_ATOMO };
 enum {
     CG_SELECT_TOPK = 1,
@@ -585,6 +592,10 @@ CG_API_ cg_op cg_nf4(void); /* 4-bit normal quantiles; 64 values share a scale *
 CG_API_ cg_op cg_lloyd(float bits);
 /* the cg_codec with this id, 128 to 255; arg (0 to 65535), size and value are passed on to it */
 CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value);
+
+/* before any quantizer, behind a selection: magnitudes beyond s times the root mean square of the values that are left
+   are cut to it (biased); s > 0 */
+CG_API_ cg_op cg_clip(float s);
 
 /* selections; ratio is the fraction of the values to keep, 0 < ratio <= 1, rounded to at least one value */
 CG_API_ cg_op cg_topk(float ratio);          /* the largest magnitudes; of equal ones those with the lowest indices */
@@ -1889,6 +1900,8 @@ typedef struct cg_line_target_ {
   /* symbol: one of the two neighbours of v*inv_scale among 16 ascending values, at random; 0 for a NaN */            \
   X(void, nf4_stochastic, (const float *value, float inv_scale, cg_key_ key, uint32_t position, const float *v, size_t\
       n, uint8_t *symbols), (value, inv_scale, key, position, v, n, symbols))                                         \
+  /* magnitudes of at most the float with these bits; out may be v */                                                 \
+  X(void, clip, (const float *v, size_t n, uint32_t limit_bits, float *out), (v, n, limit_bits, out))                 \
   /* powers of two: n bytes of exponents, then (n + 7)/8 bytes of signs; returns absmax bits */                       \
   X(uint32_t, natural_encode, (const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t      \
       *out), (v, n, key, position, stochastic, out))                                                                  \
@@ -5074,6 +5087,37 @@ CG_VECTOR_FN_ void cg_nf4_stochastic_simd_(
 }
 #endif
 
+/* src/core/kernels/clip.h */
+/* clip: the kernel that cuts values to a magnitude
+
+   Offers   clip
+   Needs    base, table, the vector layer
+   Touches  nothing but its arguments */
+
+/* clip: the sign of v with the smaller one of its magnitude and the limit, whose bits are limit_bits; a NaN counts as
+   larger than any limit. out may be v. */
+static void cg_clip_scalar_(const float *v, size_t n, uint32_t limit_bits, float *out) {
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t u = cg_load_bits_(v, i), m = u & CG_ABS_MASK_;
+        cg_store_(out, i, cg_as_float_((u ^ m) | (m < limit_bits ? m : limit_bits)));
+    }
+}
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_clip_simd_(const float *v, size_t n, uint32_t limit_bits, float *out) {
+    const cg_vu_ limit = cg_vu_set_(limit_bits), sign = cg_vu_set_(CG_SIGN_BIT_);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        cg_prefetch32_(v, i, CG_AHEAD_);
+        CG_UNROLL_
+        for (size_t j = 0; j < 4; j++) {
+            const cg_vu_ u = cg_vu_floats_(v, i + 8 * j);
+            cg_vf_store_(out, i + 8 * j, cg_vf_of_(cg_vu_or_(cg_vu_and_(u, sign), cg_vu_min_(cg_vu_abs_(u), limit))));
+        }
+    }
+    cg_clip_scalar_(cg_at_(v, i), n - i, limit_bits, cg_at_mut_(out, i));
+}
+#endif
+
 /* src/core/kernels/dynamic8.h */
 /* dynamic8: kernels of the 8-bit dynamic tree format, and of Strom's fixed threshold
 
@@ -7628,9 +7672,17 @@ enum {
     CG_SLOT_SELECT_,
     CG_SLOT_QUANTIZE_,
     CG_SLOT_CODE_,
-    CG_SLOT_SPARE_,
+    CG_SLOT_CLIP_, /* was empty in 0.1, and stands last in headers; its stage is done before the quantizer */
     CG_SLOT_COUNT_
 };
+/* The slots in the order in which their stages are done, and stand in text; and the place of each slot in it. */
+static const uint8_t cg_slot_order_[] = { CG_SLOT_SAMPLE_, CG_SLOT_TRANSFORM_, CG_SLOT_SELECT_, CG_SLOT_CLIP_,
+    CG_SLOT_QUANTIZE_, CG_SLOT_CODE_ };
+static unsigned cg_slot_place_(unsigned slot) {
+    unsigned place = 0;
+    while (cg_slot_order_[place] != slot) place++;
+    return place;
+}
 
 /* What stages are like, whatever their parameters. The traits of an operator are those of all its stages
    (cg_op_traits_): where code depends on a stage it asks for a trait, so that a new stage is a row and nothing else. */
@@ -7721,7 +7773,9 @@ enum { CG_VALUE_CODE_COUNT_ = sizeof cg_value_codes_ / sizeof cg_value_codes_[0]
 CG_INLINE_ int cg_builds_value_codes_(void) { return 0 CG_VALUE_CODE_LIST_(CG_OR_BUILT_); }
 CG_INLINE_ int cg_builds_samples_(void); /* in core/rows.h, as the next */
 CG_INLINE_ int cg_builds_transforms_(void);
+CG_INLINE_ int cg_builds_clips_(void);
 static int cg_is_sampled_(const cg_op *op) { return cg_builds_samples_() && op->sample.id != 0; }
+static int cg_is_clipped_(const cg_op *op) { return cg_builds_clips_() && op->clip.id != 0; }
 static int cg_is_transformed_(const cg_op *op) { return cg_builds_transforms_() && op->transform.id != 0; }
 struct cg_list_;
 struct cg_index_reader_;
@@ -7781,7 +7835,7 @@ static const char *cg_code_left_out_(const cg_stage *s) {
 }
 /* The sentence of the first stage or code of op that this build was made without; NULL: it was not. */
 static const char *cg_op_left_out_(const cg_op *op) {
-    for (unsigned slot = 0; CG_MAY_LEAVE_OUT_ && slot < CG_SLOT_CODE_; slot++) {
+    for (unsigned slot = 0; CG_MAY_LEAVE_OUT_ && slot < CG_SLOT_COUNT_; slot++) {
         const cg_stage_row_ *row = cg_row_at_(slot, cg_op_stage_const_(op, slot)->id);
         if (row && cg_is_left_out_(row)) return row->warning;
     }
@@ -7832,7 +7886,7 @@ static const char *cg_op_conflict_(const cg_op *op, uint32_t traits, unsigned *s
     }
     *slot = CG_SLOT_TRANSFORM_;
     if (traits & CG_IS_MATRIX_) {
-        if (op->sample.id || op->select.id || op->quantize.id || op->code.arg)
+        if (op->sample.id || op->select.id || op->clip.id || op->quantize.id || op->code.arg)
             return "lowrank and atomo are complete operators: no other stage goes with them";
         if (op->transform.value != (float)(uint32_t)op->transform.value) return "cols must be a whole number";
     }
@@ -8017,10 +8071,10 @@ static cg_op cg_op_one_stage_(unsigned slot, int id, int arg, uint32_t size, flo
     s->value = value;
     return op;
 }
-/* An operator that cg_op_check_ refuses: the spare slot must be empty. */
+/* An operator that cg_op_check_ refuses: there is no such clip. */
 static cg_op cg_op_invalid_(void) {
     cg_op op = CG_ZERO;
-    op.spare.id = 255;
+    op.clip.id = 255;
     return op;
 }
 static cg_op cg_op_quantize_(int id, int arg, uint32_t size, float value) {
@@ -8066,6 +8120,8 @@ CG_API_ cg_op cg_klevel(int bits, uint32_t bucket) {
     op.quantize.flags = CG_FLAG_NORM;
     return op;
 }
+
+CG_API_ cg_op cg_clip(float s) { return cg_op_one_stage_(CG_SLOT_CLIP_, CG_CLIP_RMS, 0, 0, s); }
 
 CG_API_ cg_op cg_topk(float ratio) { return cg_op_select_(CG_SELECT_TOPK, 0, ratio); }
 CG_API_ cg_op cg_threshold(float magnitude) { return cg_op_select_(CG_SELECT_THRESHOLD, 0, magnitude); }
@@ -8250,7 +8306,8 @@ static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     if (cg_op_check_new_(op) != CG_OK) return CG_E_ARG;
     t.at = text;
     t.end = text + cap;
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+    for (unsigned i = 0; i < CG_SLOT_COUNT_; i++) {
+        const unsigned slot = cg_slot_order_[i];
         if (cg_stage_is_empty_(cg_op_stage_const_(op, slot))) continue;
         if (!first) cg_text_char_(&t, '|');
         first = 0;
@@ -8339,7 +8396,7 @@ static const cg_preset_row_ cg_preset_rows_[] = {
 
 /* The row of the stage number *i of all slots; NULL behind the last, and *i is then how far behind. */
 static const cg_stage_row_ *cg_row_number_(size_t *i) {
-    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
         for (unsigned id = 1; cg_row_at_(slot, id); id++)
             if ((*i)-- == 0) return cg_row_at_(slot, id);
     return NULL;
@@ -8665,7 +8722,7 @@ static int cg_parse_row_(cg_parser_ *s, const cg_stage_row_ *row, cg_op *op) {
 static int cg_parse_stage_(cg_parser_ *s, cg_word_ w, cg_op *op) {
     *op = cg_dense();
     s->p = w.p + w.len;
-    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
         for (unsigned id = 1; cg_row_at_(slot, id); id++)
             if (cg_word_is_(w, cg_row_at_(slot, id)->name)) {
                 if (!cg_is_left_out_(cg_row_at_(slot, id))) return cg_parse_row_(s, cg_row_at_(slot, id), op);
@@ -8687,10 +8744,11 @@ static int cg_parse_stage_(cg_parser_ *s, cg_word_ w, cg_op *op) {
 typedef struct cg_stages_read_ {
     cg_op op;                      /* of all stages so far */
     cg_word_ name[CG_SLOT_COUNT_]; /* of the stage that fills each slot; p NULL: none does */
+    cg_word_ last;                 /* the stage that was read last; p NULL: none was */
     unsigned reached;              /* the last slot that is filled */
     int left_out;                  /* the sentence names a stage that this build was made without */
 } cg_stages_read_;
-static const char *const cg_slot_names_[] = { "sample", "transform", "selection", "quantizer", "code", "" };
+static const char *const cg_slot_names_[] = { "sample", "transform", "selection", "quantizer", "code", "clip" };
 
 /* Another stage, w, must come behind the others, in a slot that is free: it would be done in another order than the
    text says. */
@@ -8699,7 +8757,7 @@ static int cg_stage_fits_in_(cg_parser_ *s, const cg_stages_read_ *read, cg_word
         const int has_code = slot == CG_SLOT_CODE_ &&
             !((one->code.id && read->op.code.id) || (one->code.arg && read->op.code.arg)); /* two kinds of codes */
         if (cg_stage_is_empty_(cg_op_stage_const_(one, slot)) || has_code) continue;
-        if (!read->name[slot].p && slot >= read->reached) continue;
+        if (!read->name[slot].p && cg_slot_place_(slot) >= cg_slot_place_(read->reached)) continue;
         cg_why_at_(s, w.p);
         if (read->name[slot].p) {
             cg_why_quote_(s, w);
@@ -8716,7 +8774,7 @@ static int cg_stage_fits_in_(cg_parser_ *s, const cg_stages_read_ *read, cg_word
         cg_text_str_(&s->why, cg_slot_names_[slot]);
         cg_text_str_(&s->why, " and must stand before ");
         cg_why_quote_(s, read->name[read->reached]);
-        cg_text_str_(&s->why, "; the order is sample|transform|selection|quantizer|code");
+        cg_text_str_(&s->why, "; the order is sample|transform|selection|clip|quantizer|code");
         return 0;
     }
     if (read->op.k && one->k) return cg_why_(s, w.p, "k stands twice: give this stage a ratio, as in 'topk:0.01'");
@@ -8748,7 +8806,7 @@ static int cg_parse_all_(cg_parser_ *s, cg_stages_read_ *read) {
         cg_op one;
         if (!w.len) {
             if (*s->p == ':') return cg_why_(s, s->p, "a name is missing before ':', as in 'topk:0.01'");
-            if (*s->p == '|' || (w.p > s->text && read->name[CG_SLOT_SPARE_].p))
+            if (*s->p == '|' || (w.p > s->text && read->last.p))
                 return cg_why_(s, s->p, "a stage is missing beside '|', as in 'topk:0.01|absmax:4:512'");
             return cg_why_(
                 s, s->p, "the text is empty: write an operator, as in 'topk:0.01' or 'topk:0.01|absmax:4:512'");
@@ -8757,16 +8815,17 @@ static int cg_parse_all_(cg_parser_ *s, cg_stages_read_ *read) {
         why = cg_op_left_out_(&one);
         if (why) return read->left_out = 1, cg_why_(s, w.p, why);
         if (!cg_stage_fits_in_(s, read, w, &one)) return 0;
-        for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        for (unsigned i = 0; i < CG_SLOT_COUNT_; i++) {
+            const unsigned slot = cg_slot_order_[i];
             if (cg_stage_is_empty_(cg_op_stage_const_(&one, slot))) continue;
             read->reached = slot;
             read->name[slot] = w;
         }
-        read->name[CG_SLOT_SPARE_] = w; /* the last one */
+        read->last = w;
         read->op = cg_then(read->op, one);
     } while (cg_take_(s, '|'));
     cg_skip_blanks_(s);
-    if (*s->p) return cg_why_trailing_(s, read->name[CG_SLOT_SPARE_]);
+    if (*s->p) return cg_why_trailing_(s, read->last);
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
         if (cg_stage_check_(slot, cg_op_stage_const_(&read->op, slot)) != CG_OK)
             return cg_why_(s, s->text, "a stage has a parameter out of range");
@@ -10032,6 +10091,7 @@ typedef struct cg_source_ {
     const float *x;              /* the values, or what the sample takes them from; any alignment */
     uint64_t count;              /* values before the transform */
     int to_sample, to_transform; /* what is still to be done with x */
+    uint32_t clip_bits;          /* the largest magnitude that is left, as bits; CG_INF_BITS_: nothing is cut */
 } cg_source_;
 
 static int cg_source_samples_(const cg_source_ *src) { return cg_builds_samples_() && src->to_sample; }
@@ -10078,7 +10138,7 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
 }
 /* Values [first, first + count) after the transform, which must lie in one chunk: where they lie, or in buf, which has
    room for CG_CHUNK_. Whole blocks are transformed, so buf may hold more around them. */
-static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
+static const float *cg_source_fetch_whole_(const cg_source_ *src, size_t first, size_t count, float *buf) {
     const int in_buf = cg_source_samples_(src) || cg_source_is_lazy_(src);
     size_t block_size, base, end, available;
     uint64_t key;
@@ -10102,6 +10162,15 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
         cg_transform_block_(src->kernels, &src->info->op, key, b / block_size, from, v, 0);
     }
     return buf + (first - base);
+}
+/* The same, cut to the largest magnitude that is left. */
+static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
+    const float *v = cg_source_fetch_whole_(src, first, count, buf);
+    const int in_buf = cg_source_samples_(src) || cg_source_transforms_(src) || cg_source_is_lazy_(src);
+    float *out = in_buf ? buf + (v - buf) : buf;
+    if (!cg_builds_clips_() || src->clip_bits == CG_INF_BITS_) return v;
+    src->kernels->clip(v, count, src->clip_bits, out);
+    return out;
 }
 
 /* src/core/select/list.h */
@@ -10144,6 +10213,7 @@ static uint64_t cg_list_allocated_n_(uint64_t capacity, uint64_t transformed_n) 
 }
 /* Must the sampled or transformed vector be stored as a whole, for a selection or a user codec? */
 static int cg_needs_materialized_(const cg_op *op, const cg_plan_ *plan) {
+    if (cg_is_clipped_(op) && plan->traits & CG_IS_USER_CODEC_ && !(plan->traits & CG_IS_SELECTION_)) return 1;
     return !(plan->traits & CG_IS_MATRIX_) && (op->sample.id || op->transform.id) &&
         plan->traits & (CG_IS_SELECTION_ | CG_IS_USER_CODEC_);
 }
@@ -11358,6 +11428,13 @@ static void cg_error_blocks_(const cg_op *op, uint64_t n, cg_error_ *e) {
     e->count = -1.0; /* drops zeros */
 }
 
+/* Cut to s times their root mean square: at worst one value is all of v, and keeps the share s^2/n of its square. */
+static void cg_error_clip_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double left = (double)op->clip.value / cg_sqrt_((double)n);
+    e->bound = left < 1.0 ? (1.0 - left) * (1.0 - left) : 0.0;
+    e->is_biased = left < 1.0;
+}
+
 /* ---- quantizers; n values have one scale ---- */
 
 /* To nearest, with 0 among the levels, so that no value errs by more than itself. The error of T, or of any value
@@ -11555,22 +11632,40 @@ static void cg_error_lloyd_(const cg_op *op, uint64_t n, cg_error_ *e) {
 static void cg_stage_error_(const cg_op *op, const cg_plan_ *plan, unsigned slot, cg_error_ *e) {
     const cg_stage *s = cg_op_stage_const_(op, slot);
     const cg_quantizer_ *quantizer = cg_quantizer_of_(&op->quantize);
-    uint64_t seen[4], bucket = quantizer && quantizer->fixed_bucket ? quantizer->fixed_bucket : op->quantize.size;
+    uint64_t seen[CG_SLOT_COUNT_],
+        bucket = quantizer && quantizer->fixed_bucket ? quantizer->fixed_bucket : op->quantize.size;
     seen[CG_SLOT_SAMPLE_] = plan->n;
     seen[CG_SLOT_TRANSFORM_] = plan->sampled_n;
     seen[CG_SLOT_SELECT_] = plan->transformed_n;
     seen[CG_SLOT_QUANTIZE_] = bucket && bucket < plan->max_selected ? bucket : plan->max_selected;
+    seen[CG_SLOT_CODE_] = seen[CG_SLOT_CLIP_] = plan->max_selected;
     memset(e, 0, sizeof *e);
     e->most = e->inflation = 1.0;
     e->count = (double)seen[slot];
     e->is_biased = cg_stage_is_biased_(slot, s);
     cg_stage_row_of_(slot, s)->error(op, seen[slot], e);
 }
+/* The quantizer's error, *all, with that of a clip before it, b. Values u are left of v, each of its sign and nearer to
+   0, so that |v - u|^2 <= |v|^2 - |u|^2. Behind it, an unbiased quantizer's error is orthogonal to v - u; a biased one's
+   may add up: sqrt(w) |u| + |v - u| is largest where |v - u|^2 is b |v|^2, or where |v|^2 = (1 + w) |v - u|^2. */
+static void cg_clip_error_(const cg_op *op, const cg_plan_ *plan, cg_error_ *all) {
+    const double w = all->bound;
+    cg_error_ e;
+    if (!cg_is_clipped_(op)) return;
+    cg_stage_error_(op, plan, CG_SLOT_CLIP_, &e);
+    if (w >= 0.0 && e.bound > 0.0) {
+        const double sum = cg_sqrt_(w * (1.0 - e.bound)) + cg_sqrt_(e.bound);
+        if (!all->is_biased) all->bound = w < 1.0 ? 1.0 - (1.0 - e.bound) * (1.0 - w) : w;
+        else all->bound = w / (1.0 + w) > 1.0 - e.bound ? 1.0 + w : sum * sum;
+    }
+    all->is_biased |= e.is_biased;
+}
 /* The error of all stages, and how many values are kept. A stage that is unbiased makes |v|^2 at most 1 + bound times
    as large in expectation, and if the stage behind it is unbiased, too, their errors are orthogonal; otherwise they may
    add up. One that keeps some values as they are leaves the others' energy and the error of what it keeps. */
 static void cg_op_error_(const cg_op *op, const cg_plan_ *plan, cg_error_ *all) {
     cg_stage_error_(op, plan, CG_SLOT_QUANTIZE_, all);
+    cg_clip_error_(op, plan, all);
     for (unsigned slot = CG_SLOT_QUANTIZE_; slot--;) {
         cg_error_ e;
         const double w = all->bound;
@@ -11929,6 +12024,22 @@ static const cg_transformer_ cg_transformers_[] = {
 };
 #undef CG_ROW_
 
+/* ---- clips ---- */
+
+#define CG_ROW_(id, number, name, params, traits, value, error)                                           \
+  CG_IF_(COMPGRAD_WITH_##id,                                                                              \
+      ({ CG_SLOT_CLIP_, number, name, params, NULL, CG_NO_FLAGS_, traits, CG_NO_ARG_, CG_NO_SIZE_, value, \
+          cg_error_##error##_ }),                                                                         \
+      (CG_LEFT_OUT_(CG_SLOT_CLIP_, number, name, #id))),
+/* clang-format off */
+#define CG_CLIP_LIST_(X)                                                                                              \
+  X(CLIP, CG_CLIP_RMS, "clip", "rms=2.5", CG_IS_BIASED_, CG_POSITIVE_, clip)
+/* clang-format on */
+static const cg_stage_row_ cg_clips_[] = { { CG_SLOT_CLIP_, 0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_,
+                                               CG_NO_VALUE_, cg_error_none_ },
+    CG_CLIP_LIST_(CG_ROW_) };
+#undef CG_ROW_
+
 /* ---- selections ---- */
 
 #define CG_ROW_(id, name, params, warning, traits, size, value, max_selected, pick, error)                    \
@@ -12109,6 +12220,7 @@ static const cg_stage_row_ *cg_row_at_(unsigned slot, unsigned id) {
     case CG_SLOT_TRANSFORM_: return id < CG_LENGTH_OF_(cg_transformers_) ? &cg_transformers_[id].stage : NULL;
     case CG_SLOT_SELECT_: return id < CG_LENGTH_OF_(cg_selections_) ? &cg_selections_[id].stage : NULL;
     case CG_SLOT_QUANTIZE_: return id < CG_LENGTH_OF_(cg_quantizers_) ? &cg_quantizers_[id].stage : NULL;
+    case CG_SLOT_CLIP_: return id < CG_LENGTH_OF_(cg_clips_) ? &cg_clips_[id] : NULL;
     default: return NULL;
     }
 }
@@ -12124,11 +12236,16 @@ static uint32_t cg_op_traits_(const cg_op *op) {
     if (op->select.id < CG_LENGTH_OF_(cg_selections_)) traits |= cg_selections_[op->select.id].stage.traits;
     if (op->quantize.id < CG_LENGTH_OF_(cg_quantizers_)) traits |= cg_quantizers_[op->quantize.id].stage.traits;
     else if (cg_is_user_codec_(&op->quantize)) traits |= cg_user_row_.traits;
+    if (op->clip.id && op->clip.id < CG_LENGTH_OF_(cg_clips_)) {
+        traits |= cg_clips_[op->clip.id].traits;
+        traits &= ~(uint32_t)CG_IS_F32_; /* values are not sent as they are */
+    }
     if ((op->sample.flags | op->transform.flags) & CG_FLAG_PRIVATE) traits |= CG_IS_PRIVATE_;
     if (op->code.id < CG_LENGTH_OF_(cg_index_coders_)) traits |= cg_index_coders_[op->code.id].traits;
     return traits;
 }
 CG_INLINE_ int cg_builds_samples_(void) { return 0 CG_SAMPLE_LIST_(CG_OR_BUILT_); }
+CG_INLINE_ int cg_builds_clips_(void) { return 0 CG_CLIP_LIST_(CG_OR_BUILT_); }
 CG_INLINE_ int cg_builds_transforms_(void) { return 0 CG_TRANSFORM_LIST_(CG_OR_BUILT_); }
 static const cg_transformer_ *cg_transformer_of_(const cg_op *op) { return &cg_transformers_[op->transform.id]; }
 static const cg_selection_ *cg_selection_of_(const cg_op *op) { return &cg_selections_[op->select.id]; }
@@ -12155,7 +12272,8 @@ static void cg_plan_set_(cg_plan_ *plan, const cg_op *op, uint64_t n, const cg_t
 /* src/core/encode.h */
 /* encode: the loop that turns values into scales and codes
 
-   Offers   cg_encoder_, cg_encode_values_, cg_scales_put_, cg_scales_get_, cg_bucket_end_, cg_producer_make_all_
+   Offers   cg_encoder_, cg_encode_values_, cg_source_clip_, cg_scales_put_, cg_scales_get_, cg_bucket_end_,
+            cg_producer_make_all_
    Needs    base, random, kernels, codes (symbols, floats), packet (checksums), quantize, layout, source, select/filter
    Touches  the packet's value section; x, if a producer makes it
    Other headers may use: cg_producer_run_, cg_vector_pass_
@@ -12457,6 +12575,39 @@ CG_NOINLINE_ void cg_producer_make_all_(cg_source_ *src) {
     if (n) src->producer = NULL;
 }
 
+/* The sum of squares of values of one block. */
+CG_NOINLINE_ double cg_source_block_energy_(const cg_source_ *src, size_t first, size_t last) {
+    double energy = 0.0;
+    float buf[CG_CHUNK_];
+    cg_fenv_ env = cg_fenv_enter_thread_();
+    for (size_t i = first, many; i < last; i += many) {
+        many = cg_min_(CG_CHUNK_, last - i);
+        energy += cg_lane_sum_of_(src->kernels, cg_source_fetch_(src, i, many, buf), many, CG_SUM_SQUARES_);
+    }
+    cg_fenv_leave_thread_(env);
+    return energy;
+}
+/* A pass over the k values that the quantizer will see: they are cut to so many times their root mean square. */
+CG_NOINLINE_ cg_status cg_source_clip_(cg_source_ *src, const cg_stage *clip, size_t k) {
+    const size_t blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);
+    double energy[CG_WAVE_], total = 0.0;
+    for (size_t block = 0; block < blocks; block += CG_WAVE_) {
+        int many = cg_wave_size_(blocks - block);
+        CG_PARALLEL_
+        for (int i = 0; i < many; i++) {
+            const size_t from = (block + (size_t)i) * CG_BLOCK_;
+            energy[i] = cg_source_block_energy_(src, from, cg_min_(k, from + CG_BLOCK_));
+        }
+        for (int i = 0; i < many; i++) total += energy[i];
+    }
+    if (!cg_is_finite64_(total)) return CG_E_NONFINITE; /* squares of finite floats do not overflow */
+    if (k) {
+        double limit = (double)clip->value * cg_sqrt_(total / (double)k);
+        CG_NO_FMA_(limit);
+        src->clip_bits = cg_as_bits_(cg_saturate64_(limit));
+    }
+    return CG_OK;
+}
 /* A pass before all others: measures buckets longer than a block, and stores their scales. */
 CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
     const size_t k = (size_t)e->lay->k, bucket_size = (size_t)e->lay->bucket_size;
@@ -12729,6 +12880,7 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
 /* Will a later stage call the producer where it needs values? If not, cg_producer_make_all_ has to make x first. */
 static int cg_producer_is_fused_(const cg_op *op, uint32_t traits, const cg_producer_ *producer) {
     if (op->sample.id || op->code.arg || traits & (CG_IS_MATRIX_ | CG_IS_USER_CODEC_)) return 0;
+    if (cg_is_clipped_(op) && !op->select.id) return 0; /* all values are looked at before they are encoded */
     return !op->select.id || (traits & CG_TAKES_PRODUCER_ && !op->transform.id && producer->threshold_hint);
 }
 /* info has op, n and tag, all checked, and plan is theirs; scratch has cg_scratch_bytes_. CG_OK: the packet has *len
@@ -12750,9 +12902,11 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
     src.to_sample = cg_is_sampled_(&info->op);
     src.to_transform = cg_is_transformed_(&info->op);
     src.producer = producer;
+    src.clip_bits = CG_INF_BITS_;
     if (producer && !cg_producer_is_fused_(&info->op, plan->traits, producer)) cg_producer_make_all_(&src);
     cg_list_in_scratch_(&list, &info->op, plan, scratch);
     s = cg_source_prepare_(kernels, plan, info, extra, &src, &list);
+    if (s == CG_OK && cg_is_clipped_(&info->op)) s = cg_source_clip_(&src, &info->op.clip, (size_t)info->k);
     if (s != CG_OK) return s;
     s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
@@ -12766,6 +12920,8 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
     need = cg_add_sat_(cg_add_sat_(lay.codec ? 0 : value_bytes, index_bytes), CG_HEADER_BYTES);
     if (need > cap) return CG_E_CAPACITY;
     if (lay.codec) {
+        if (src.clip_bits != CG_INF_BITS_) /* what a clip leaves is in scratch */
+            kernels->clip(src.x, (size_t)info->k, src.clip_bits, (float *)(uintptr_t)src.x);
         s = cg_encode_user_(
             &lay, info, &src, kernels, packet + CG_HEADER_BYTES, cap - (size_t)need, &info->value_bytes, &body);
     } else {
@@ -12825,7 +12981,10 @@ static const char *cg_bound_why_(const cg_op *op, const cg_extra *extra, size_t 
     why = cg_op_left_out_(op);
     if (why) return why;
     for (slot = CG_SLOT_COUNT_; slot--;)
-        if (cg_stage_check_(slot, cg_op_stage_const_(op, slot)) != CG_OK) return slot_why[slot];
+        if (cg_stage_check_(slot, cg_op_stage_const_(op, slot)) != CG_OK)
+            return slot == CG_SLOT_CLIP_ && cg_row_at_(slot, op->clip.id)
+                ? "the clip of the operator has a parameter out of range: as text cg_op_parse_why says which"
+                : slot_why[slot];
     if (op->reserved) return "the operator is not valid: reserved must be 0";
     why = cg_op_conflict_(op, cg_op_traits_(op), &slot);
     if (why) return why;
@@ -13910,6 +14069,7 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
     reducer->mode = cg_has_indices_(&first.plan) ? CG_REDUCE_SPARSE_ : CG_REDUCE_FLOATS_;
     memset(&reducer->info.op.quantize, 0, sizeof reducer->info.op.quantize);
     memset(&reducer->info.op.code, 0, sizeof reducer->info.op.code);
+    memset(&reducer->info.op.clip, 0, sizeof reducer->info.op.clip);
     if (reducer->mode == CG_REDUCE_SPARSE_) { /* threshold:0 is a selection that any index set fits */
         memset(&reducer->info.op.select, 0, sizeof reducer->info.op.select);
         reducer->info.op.select.id = CG_SELECT_THRESHOLD;
@@ -14348,7 +14508,7 @@ typedef struct cg_resolved_ {
 /* What a report says of an operator with a stage that loses a part of the vector for good; NULL: nothing in op needs
    error feedback. */
 static const char *cg_biased_why_(const cg_op *op) {
-    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++) {
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         const cg_stage *s = cg_op_stage_const_(op, slot);
         const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
         if (row->warning && cg_stage_is_biased_(slot, s)) return row->warning;
@@ -14357,7 +14517,7 @@ static const char *cg_biased_why_(const cg_op *op) {
 }
 /* Is D(C(x)) x in expectation? Levels of a normal distribution are nearly so, after two rounds of rotation. */
 static int cg_is_unbiased_(const cg_op *op) {
-    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
         if (cg_stage_is_biased_(slot, cg_op_stage_const_(op, slot))) return 0;
     return !cg_has_(op, CG_WANTS_ROTATION_) || op->transform.arg >= 2;
 }

@@ -1844,7 +1844,7 @@ static uint64_t cg_hash_op_(uint64_t h, const cg_op *op) {
     h = cg_hash_stage_(h, &op->select);
     h = cg_hash_stage_(h, &op->quantize);
     h = cg_hash_stage_(h, &op->code);
-    h = cg_hash_stage_(h, &op->spare);
+    h = cg_hash_stage_(h, &op->clip);
     return cg_mix64_(h ^ op->k);
 }
 static uint64_t cg_hash_seconds_(double seconds) {
@@ -2119,7 +2119,7 @@ static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
 static int cg_same_op_(const cg_op *a, const cg_op *b) {
     return cg_same_stage_bits_(&a->sample, &b->sample) && cg_same_stage_bits_(&a->transform, &b->transform) &&
         cg_same_stage_bits_(&a->select, &b->select) && cg_same_stage_bits_(&a->quantize, &b->quantize) &&
-        cg_same_stage_bits_(&a->code, &b->code) && cg_same_stage_bits_(&a->spare, &b->spare);
+        cg_same_stage_bits_(&a->code, &b->code) && cg_same_stage_bits_(&a->clip, &b->clip);
 }
 /* Whether a packet is of op, which is desc.op but perhaps for its quantizer. Which indices were given is left to the
    decoder. */

@@ -113,6 +113,11 @@ static const golden_case golden_cases[] = { { "dense", GOLDEN_N }, { "f16", GOLD
     { "rotate:1:private|absmax:4:64|gamma", GOLDEN_N }, { "randk:0.5:private|rotate:3:private|lloyd:1", GOLDEN_N },
     { "randk:0.3:private|topk:0.2|absmax:4:64|golomb", GOLDEN_N }, { "randk:0.05:private|absmax:4:512", GOLDEN_MAX },
     { "randk:0.5|rotate:3:private|lloyd:2", GOLDEN_MAX }, { "randk:0.1:private", 0 }, { "rotate:3:private", 1 },
+    /* clips */
+    { "clip:1", GOLDEN_MILD }, { "clip:2.5|terngrad", GOLDEN_MILD },
+    { "topk:0.2|clip:0.5|absmax:4:64|golomb", GOLDEN_N },
+    { "randk:0.5|rotate:3|clip:1.5|absmax:2:64|gamma", GOLDEN_MILD }, { "clip:0.7|absmax:8:64", GOLDEN_MAX },
+    { "clip:0.001|dense|huffman", GOLDEN_N }, { "clip:2", 0 },
     /* small floats at random */
     { "cyclic:4", GOLDEN_N }, { "cyclic:7:unscaled", GOLDEN_N }, { "cyclic:3|topk:0.2|absmax:4:64|golomb", GOLDEN_N },
     { "cyclic:5|rotate:3|absmax:4:64", GOLDEN_MILD }, { "cyclic:2|absmax:8:64", GOLDEN_MAX }, { "cyclic:4", 0 },

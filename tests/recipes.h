@@ -69,6 +69,9 @@
     { "eden:2", NULL, NORMAL, 0.1328, 0.133 * 1.02, 0 },
     { "eden:4", NULL, NORMAL, 0.009545, 0.0096 * 1.02, 0 },
     { "drive", NULL, NORMAL, 0.5712, 0.571 * 1.02, 0 },
+    /* clips */
+    { "clip:s", "clip:2.5", HEAVY, 0.2739, 1, 0 },
+    { "clip:2.5|terngrad", NULL, HEAVY, 0.8146, 5.12, 0 },
     /* selections */
     { "topk:0.01", NULL, HEAVY, 0.4657, 1 - 0.01, 0 },
     { "topk:1%", NULL, HEAVY, 0.4657, 1 - 0.01, 0 },

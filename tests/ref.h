@@ -443,7 +443,7 @@ REF_FN unsigned char *ref_compress(const cg_op *op, const cg_tag *tag, const flo
     stages[2] = &op->select;
     stages[3] = &op->quantize;
     stages[4] = &op->code;
-    stages[5] = &op->spare;
+    stages[5] = &op->clip;
     for (j = 0; j < 6; j++) ref_put_stage(p + 8 + 12 * j, stages[j]);
     ref_put(p + 80, n, 8);
     ref_put(p + 88, drawn, 8);

@@ -174,6 +174,14 @@ static const row ROWS[] = {
     { "cyclic:7:unscaled", STALLS | FIXED, KNOWN, BITS },
     { "cyclic:5|absmax:4:64", UNBIASED | FIXED, KNOWN, BITS },
     { "cyclic:3|topk:0.3", STALLS | FIXED, KNOWN, BITS },
+    { "clip:0.7", FIXED, KNOWN, BITS },
+    { "clip:0.5|absmax:4:64", FIXED, KNOWN, BITS },
+    { "clip:0.5|terngrad", FIXED, KNOWN, BITS },
+    { "clip:0.6|efsign", STALLS | FIXED, KNOWN, BITS },
+    { "clip:0.5|trits:1.75", STALLS | FIXED, KNOWN, BITS },
+    { "topk:0.1|clip:0.5|absmax:4:64", STALLS | FIXED, KNOWN, BITS },
+    { "rotate:3|clip:0.5|absmax:2:64", FIXED, KNOWN, BITS },
+    { "cyclic:4|clip:0.5", FIXED, KNOWN, BITS },
     { "stc:0.1", STALLS | VARIES, KNOWN, NEAR },
     { "sbc:0.1", STALLS | VARIES, KNOWN, NEAR },
     { "adaq:0.1", STALLS | VARIES, KNOWN, NEAR },
@@ -394,10 +402,11 @@ TEST declared(const row *r) {
 }
 /* Every stage stands in the table. */
 TEST all_stages(void) {
-    int seen[4][32] = { { 0 } };
+    int seen[4][32] = { { 0 } }, clips[4] = { 0 };
     static const int LAST[4] = { CG_SAMPLE_CYCLIC, CG_TRANSFORM_ATOMO, CG_SELECT_VARIANCE, CG_QUANTIZE_FLEX16 };
     for (int i = 0; i < ROW_COUNT; i++) {
         const cg_op op = op_of(ROWS[i].text, 64);
+        clips[op.clip.id] = 1;
         seen[0][op.sample.id] = seen[1][op.transform.id] = seen[2][op.select.id] = seen[3][op.quantize.id] = 1;
     }
     for (int slot = 0; slot < 4; slot++)
@@ -406,6 +415,8 @@ TEST all_stages(void) {
             ASSERTm(note, seen[slot][id]);
             ASSERTm(note, cg_row_at_((unsigned)slot, (unsigned)id) != NULL);
         }
+    for (unsigned id = 0; id <= CG_CLIP_RMS; id++) ASSERT(clips[id] && cg_row_at_(CG_SLOT_CLIP_, id));
+    ASSERT(!cg_row_at_(CG_SLOT_CLIP_, CG_CLIP_RMS + 1));
     for (unsigned slot = 0; slot < 4; slot++) ASSERT(!cg_row_at_(slot, (unsigned)LAST[slot] + 1));
     PASS();
 }
@@ -425,6 +436,7 @@ static const worst WORST[] = {
     { "permk:4", 1000, 0.7, 0.7 },
     { "permk:7:unscaled", 1000, 0.7, 0.7 },
     { "cyclic:4", 1000, 0.7, 0.7 },
+    { "clip:2.5", 1000, 0, 1 },
     { "cyclic:8:unscaled", 1000, 0.7, 0.7 },
     { "cyclic:7", 1000, 0, 1 },
     { "topk:0.1", 1000, 0.7, 0.7 },

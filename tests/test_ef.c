@@ -682,6 +682,7 @@ static const setup CASES[] = {
     { "absmax:4:512:nearest", K(CLASSIC), 0, 0, 0, 0.1f, 0, 0, 0, 0, 0, 400, 1, 0, 0 },
     { "onebit:64", K(CLASSIC), 0, 0, 0, 0, 0, 0, 0, 0, 0, 130, 0, 0, 0 },
     { "randk:0.1", K(CLASSIC), 0, 0, 0, 0, 0, 0, 1, 0, 0, 130, 0, 0, 0 },
+    { "clip:1.5|absmax:4:512:nearest", K(CLASSIC), 0, 0, 0, 0, 0, 0, 0, 0, 0, 400, 0, 0, 0 },
     { "qsgd:2", K(CLASSIC), 0, 0, 0, 0, 0, 0, 0, 1, 0, 400, 0, 0, 0 },
     { "terngrad", K(CLASSIC), 0.9f, 0, 0, 0.3f, 0, 0, 0, 1, 0, 130, 0, 0, 0 },
     { "lowrank:2:20:15", K(CLASSIC), 0, 0, 0, 0, 0, 0, 0, 0, 0, 300, 0, 0, 0 },

@@ -85,6 +85,9 @@ static const row ROWS[] = {
     { "randk:0.2", "grtcsl", "" },
     { "randk:0.2:unscaled", "grtcsl", "" },
     { "permk:8", "gs", "" },
+    { "clip:1", "gs", "rtc" },
+    { "clip:2.5|terngrad", "gs", "rtc" },
+    { "topk:0.1|clip:1|absmax:4:64", "gs", "rtc" },
     { "cyclic:3", "grtcsl", "" },
     { "cyclic:3:unscaled", "grtcsl", "" },
     { "cyclic:2|topk:0.1", "grtcs", "" },
@@ -484,8 +487,8 @@ static int carried(const char *routes, uint32_t route) { return strchr(routes, R
 static int is_exact(const world *w) /* f32 values add without another encoding */
 {
     const cg_op *op = &w->desc.op;
-    return !op->quantize.id && op->transform.id != CG_TRANSFORM_LOWRANK && op->transform.id != CG_TRANSFORM_ATOMO &&
-        w->weight[0] == 0.0f && !w->desc.back;
+    return !op->quantize.id && !op->clip.id && op->transform.id != CG_TRANSFORM_LOWRANK &&
+        op->transform.id != CG_TRANSFORM_ATOMO && w->weight[0] == 0.0f && !w->desc.back;
 }
 
 /* Everything that holds for this operator on this route, whatever the input. */

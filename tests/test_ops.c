@@ -13,13 +13,13 @@ static int same(const cg_op *a, const cg_op *b) {
     s[2] = &a->select;
     s[3] = &a->quantize;
     s[4] = &a->code;
-    s[5] = &a->spare;
+    s[5] = &a->clip;
     s[6] = &b->sample;
     s[7] = &b->transform;
     s[8] = &b->select;
     s[9] = &b->quantize;
     s[10] = &b->code;
-    s[11] = &b->spare;
+    s[11] = &b->clip;
     for (i = 0; i < 6; i++)
         if (s[i]->id != s[i + 6]->id || s[i]->flags != s[i + 6]->flags || s[i]->arg != s[i + 6]->arg ||
             s[i]->size != s[i + 6]->size || ref_bits(s[i]->value) != ref_bits(s[i + 6]->value))
@@ -270,7 +270,7 @@ static cg_op damaged(int field) {
     case 2: op.select.id = 77; break;
     case 3: op.quantize.id = 99; break;
     case 4: op.code.id = 3; break;
-    case 5: op.spare.id = 1; break;
+    case 5: op.clip.id = 255; break;
     default: op.reserved = 1; break;
     }
     return op;

@@ -159,13 +159,13 @@ static const pair WRONG[] = {
         "at 17: 'eliasfano' is a second code after 'golomb': indices and values have one code each" },
     { "topk:0.01|randk:0.1",
         "at 10: 'randk' is a sample and must stand before 'topk'; the order is "
-        "sample|transform|selection|quantizer|code" },
+        "sample|transform|selection|clip|quantizer|code" },
     { "f16|topk:0.01",
         "at 4: 'topk' is a selection and must stand before 'f16'; the order is "
-        "sample|transform|selection|quantizer|code" },
+        "sample|transform|selection|clip|quantizer|code" },
     { "golomb | Topk:0.01",
         "at 9: 'Topk' is a selection and must stand before 'golomb'; the order is "
-        "sample|transform|selection|quantizer|code" },
+        "sample|transform|selection|clip|quantizer|code" },
     { "absmax:4:512|golomb",
         "at 13: a code for indices needs a selection that sends indices before it, as in 'topk:0.01|golomb'" },
     { "absmax:4:512|quartic",

@@ -376,8 +376,8 @@ static const char *const DENSE[] = { "dense", "f16", "bf16", "huffman", "bf16|hu
     "efsign", "sign", "terngrad", "onebit:64", "natural", "dither:4", "dynamic8", "e4m3", "mxfp4", "nf4", "threelc:1",
     "qsgd:7", "strom:0.001", "flexpoint:4:32", "randk:0.3", "randk:0.3:unscaled", "randk:0.3|f16",
     "randk:0.3|absmax:4:64", "randk:0.2|topk:0.2", "randk:0.4|topk:0.1|f16|golomb",
-    "randk:0.5|threshold:0.001|terngrad|gamma", "randk:0.1|sign", "cyclic:3", "cyclic:7:unscaled|absmax:4:64",
-    "cyclic:2|topk:0.2" };
+    "randk:0.5|threshold:0.001|terngrad|gamma", "randk:0.1|sign", "cyclic:3", "clip:1", "clip:0.7|absmax:4:64",
+    "cyclic:7:unscaled|absmax:4:64", "cyclic:2|topk:0.2" };
 
 TEST dense_alike(const char *text) {
     static const size_t sizes[] = { 0, 1, 33, 2048, 5000, 66000 };

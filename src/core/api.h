@@ -113,7 +113,7 @@ CG_API_ const char *cg_version(void);
    32-bit floats. */
 
 typedef struct cg_stage {
-    uint8_t id;    /* one of CG_SAMPLE_*, CG_TRANSFORM_*, CG_SELECT_*, CG_QUANTIZE_*; 0: no stage */
+    uint8_t id;    /* one of CG_SAMPLE_*, CG_TRANSFORM_*, CG_SELECT_*, CG_QUANTIZE_*, CG_CLIP_*; 0: no stage */
     uint8_t flags; /* CG_FLAG_* */
     uint16_t arg;  /* number of bits, levels or rounds; rank of a matrix */
     uint32_t size; /* values in a bucket, chunk, bin or block; ranks of PermK; rows of a matrix */
@@ -121,7 +121,7 @@ typedef struct cg_stage {
 } cg_stage;
 
 typedef struct cg_op {
-    cg_stage sample, transform, select, quantize, code, spare; /* spare must be zero */
+    cg_stage sample, transform, select, quantize, code, clip; /* clip is done before quantize */
     /* Number of values kept, in place of a fraction: by topk or mstopk if the operator has one of them, otherwise by
        randk. Larger than the vector: all values. 0: the fraction decides. */
     uint64_t k;
@@ -129,6 +129,7 @@ typedef struct cg_op {
 } cg_op;
 
 enum { CG_SAMPLE_RANDK = 1, CG_SAMPLE_PERMK = 2, CG_SAMPLE_CYCLIC = 3 };
+enum { CG_CLIP_RMS = 1 };
 enum { CG_TRANSFORM_ROTATE = 1, CG_TRANSFORM_DCT, CG_TRANSFORM_LOWRANK, CG_TRANSFORM_ATOMO };
 enum {
     CG_SELECT_TOPK = 1,
@@ -256,6 +257,10 @@ CG_API_ cg_op cg_nf4(void); /* 4-bit normal quantiles; 64 values share a scale *
 CG_API_ cg_op cg_lloyd(float bits);
 /* the cg_codec with this id, 128 to 255; arg (0 to 65535), size and value are passed on to it */
 CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value);
+
+/* before any quantizer, behind a selection: magnitudes beyond s times the root mean square of the values that are left
+   are cut to it (biased); s > 0 */
+CG_API_ cg_op cg_clip(float s);
 
 /* selections; ratio is the fraction of the values to keep, 0 < ratio <= 1, rounded to at least one value */
 CG_API_ cg_op cg_topk(float ratio);          /* the largest magnitudes; of equal ones those with the lowest indices */

@@ -138,6 +138,7 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
 /* Will a later stage call the producer where it needs values? If not, cg_producer_make_all_ has to make x first. */
 static int cg_producer_is_fused_(const cg_op *op, uint32_t traits, const cg_producer_ *producer) {
     if (op->sample.id || op->code.arg || traits & (CG_IS_MATRIX_ | CG_IS_USER_CODEC_)) return 0;
+    if (cg_is_clipped_(op) && !op->select.id) return 0; /* all values are looked at before they are encoded */
     return !op->select.id || (traits & CG_TAKES_PRODUCER_ && !op->transform.id && producer->threshold_hint);
 }
 /* info has op, n and tag, all checked, and plan is theirs; scratch has cg_scratch_bytes_. CG_OK: the packet has *len
@@ -159,9 +160,11 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
     src.to_sample = cg_is_sampled_(&info->op);
     src.to_transform = cg_is_transformed_(&info->op);
     src.producer = producer;
+    src.clip_bits = CG_INF_BITS_;
     if (producer && !cg_producer_is_fused_(&info->op, plan->traits, producer)) cg_producer_make_all_(&src);
     cg_list_in_scratch_(&list, &info->op, plan, scratch);
     s = cg_source_prepare_(kernels, plan, info, extra, &src, &list);
+    if (s == CG_OK && cg_is_clipped_(&info->op)) s = cg_source_clip_(&src, &info->op.clip, (size_t)info->k);
     if (s != CG_OK) return s;
     s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
@@ -175,6 +178,8 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
     need = cg_add_sat_(cg_add_sat_(lay.codec ? 0 : value_bytes, index_bytes), CG_HEADER_BYTES);
     if (need > cap) return CG_E_CAPACITY;
     if (lay.codec) {
+        if (src.clip_bits != CG_INF_BITS_) /* what a clip leaves is in scratch */
+            kernels->clip(src.x, (size_t)info->k, src.clip_bits, (float *)(uintptr_t)src.x);
         s = cg_encode_user_(
             &lay, info, &src, kernels, packet + CG_HEADER_BYTES, cap - (size_t)need, &info->value_bytes, &body);
     } else {
@@ -234,7 +239,10 @@ static const char *cg_bound_why_(const cg_op *op, const cg_extra *extra, size_t 
     why = cg_op_left_out_(op);
     if (why) return why;
     for (slot = CG_SLOT_COUNT_; slot--;)
-        if (cg_stage_check_(slot, cg_op_stage_const_(op, slot)) != CG_OK) return slot_why[slot];
+        if (cg_stage_check_(slot, cg_op_stage_const_(op, slot)) != CG_OK)
+            return slot == CG_SLOT_CLIP_ && cg_row_at_(slot, op->clip.id)
+                ? "the clip of the operator has a parameter out of range: as text cg_op_parse_why says which"
+                : slot_why[slot];
     if (op->reserved) return "the operator is not valid: reserved must be 0";
     why = cg_op_conflict_(op, cg_op_traits_(op), &slot);
     if (why) return why;

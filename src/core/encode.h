@@ -1,6 +1,7 @@
 /* encode: the loop that turns values into scales and codes
 
-   Offers   cg_encoder_, cg_encode_values_, cg_scales_put_, cg_scales_get_, cg_bucket_end_, cg_producer_make_all_
+   Offers   cg_encoder_, cg_encode_values_, cg_source_clip_, cg_scales_put_, cg_scales_get_, cg_bucket_end_,
+            cg_producer_make_all_
    Needs    base, random, kernels, codes (symbols, floats), packet (checksums), quantize, layout, source, select/filter
    Touches  the packet's value section; x, if a producer makes it
    Other headers may use: cg_producer_run_, cg_vector_pass_
@@ -302,6 +303,39 @@ CG_NOINLINE_ void cg_producer_make_all_(cg_source_ *src) {
     if (n) src->producer = NULL;
 }
 
+/* The sum of squares of values of one block. */
+CG_NOINLINE_ double cg_source_block_energy_(const cg_source_ *src, size_t first, size_t last) {
+    double energy = 0.0;
+    float buf[CG_CHUNK_];
+    cg_fenv_ env = cg_fenv_enter_thread_();
+    for (size_t i = first, many; i < last; i += many) {
+        many = cg_min_(CG_CHUNK_, last - i);
+        energy += cg_lane_sum_of_(src->kernels, cg_source_fetch_(src, i, many, buf), many, CG_SUM_SQUARES_);
+    }
+    cg_fenv_leave_thread_(env);
+    return energy;
+}
+/* A pass over the k values that the quantizer will see: they are cut to so many times their root mean square. */
+CG_NOINLINE_ cg_status cg_source_clip_(cg_source_ *src, const cg_stage *clip, size_t k) {
+    const size_t blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);
+    double energy[CG_WAVE_], total = 0.0;
+    for (size_t block = 0; block < blocks; block += CG_WAVE_) {
+        int many = cg_wave_size_(blocks - block);
+        CG_PARALLEL_
+        for (int i = 0; i < many; i++) {
+            const size_t from = (block + (size_t)i) * CG_BLOCK_;
+            energy[i] = cg_source_block_energy_(src, from, cg_min_(k, from + CG_BLOCK_));
+        }
+        for (int i = 0; i < many; i++) total += energy[i];
+    }
+    if (!cg_is_finite64_(total)) return CG_E_NONFINITE; /* squares of finite floats do not overflow */
+    if (k) {
+        double limit = (double)clip->value * cg_sqrt_(total / (double)k);
+        CG_NO_FMA_(limit);
+        src->clip_bits = cg_as_bits_(cg_saturate64_(limit));
+    }
+    return CG_OK;
+}
 /* A pass before all others: measures buckets longer than a block, and stores their scales. */
 CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
     const size_t k = (size_t)e->lay->k, bucket_size = (size_t)e->lay->bucket_size;

@@ -137,6 +137,13 @@ static void cg_error_blocks_(const cg_op *op, uint64_t n, cg_error_ *e) {
     e->count = -1.0; /* drops zeros */
 }
 
+/* Cut to s times their root mean square: at worst one value is all of v, and keeps the share s^2/n of its square. */
+static void cg_error_clip_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double left = (double)op->clip.value / cg_sqrt_((double)n);
+    e->bound = left < 1.0 ? (1.0 - left) * (1.0 - left) : 0.0;
+    e->is_biased = left < 1.0;
+}
+
 /* ---- quantizers; n values have one scale ---- */
 
 /* To nearest, with 0 among the levels, so that no value errs by more than itself. The error of T, or of any value
@@ -334,22 +341,40 @@ static void cg_error_lloyd_(const cg_op *op, uint64_t n, cg_error_ *e) {
 static void cg_stage_error_(const cg_op *op, const cg_plan_ *plan, unsigned slot, cg_error_ *e) {
     const cg_stage *s = cg_op_stage_const_(op, slot);
     const cg_quantizer_ *quantizer = cg_quantizer_of_(&op->quantize);
-    uint64_t seen[4], bucket = quantizer && quantizer->fixed_bucket ? quantizer->fixed_bucket : op->quantize.size;
+    uint64_t seen[CG_SLOT_COUNT_],
+        bucket = quantizer && quantizer->fixed_bucket ? quantizer->fixed_bucket : op->quantize.size;
     seen[CG_SLOT_SAMPLE_] = plan->n;
     seen[CG_SLOT_TRANSFORM_] = plan->sampled_n;
     seen[CG_SLOT_SELECT_] = plan->transformed_n;
     seen[CG_SLOT_QUANTIZE_] = bucket && bucket < plan->max_selected ? bucket : plan->max_selected;
+    seen[CG_SLOT_CODE_] = seen[CG_SLOT_CLIP_] = plan->max_selected;
     memset(e, 0, sizeof *e);
     e->most = e->inflation = 1.0;
     e->count = (double)seen[slot];
     e->is_biased = cg_stage_is_biased_(slot, s);
     cg_stage_row_of_(slot, s)->error(op, seen[slot], e);
 }
+/* The quantizer's error, *all, with that of a clip before it, b. Values u are left of v, each of its sign and nearer to
+   0, so that |v - u|^2 <= |v|^2 - |u|^2. Behind it, an unbiased quantizer's error is orthogonal to v - u; a biased one's
+   may add up: sqrt(w) |u| + |v - u| is largest where |v - u|^2 is b |v|^2, or where |v|^2 = (1 + w) |v - u|^2. */
+static void cg_clip_error_(const cg_op *op, const cg_plan_ *plan, cg_error_ *all) {
+    const double w = all->bound;
+    cg_error_ e;
+    if (!cg_is_clipped_(op)) return;
+    cg_stage_error_(op, plan, CG_SLOT_CLIP_, &e);
+    if (w >= 0.0 && e.bound > 0.0) {
+        const double sum = cg_sqrt_(w * (1.0 - e.bound)) + cg_sqrt_(e.bound);
+        if (!all->is_biased) all->bound = w < 1.0 ? 1.0 - (1.0 - e.bound) * (1.0 - w) : w;
+        else all->bound = w / (1.0 + w) > 1.0 - e.bound ? 1.0 + w : sum * sum;
+    }
+    all->is_biased |= e.is_biased;
+}
 /* The error of all stages, and how many values are kept. A stage that is unbiased makes |v|^2 at most 1 + bound times
    as large in expectation, and if the stage behind it is unbiased, too, their errors are orthogonal; otherwise they may
    add up. One that keeps some values as they are leaves the others' energy and the error of what it keeps. */
 static void cg_op_error_(const cg_op *op, const cg_plan_ *plan, cg_error_ *all) {
     cg_stage_error_(op, plan, CG_SLOT_QUANTIZE_, all);
+    cg_clip_error_(op, plan, all);
     for (unsigned slot = CG_SLOT_QUANTIZE_; slot--;) {
         cg_error_ e;
         const double w = all->bound;

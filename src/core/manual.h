@@ -14,13 +14,14 @@
        // ... send the len bytes of the packet; whoever receives them adds a quarter of the gradient to a sum:
        s = cg_decompress_add(packet, len, 0.25f, sum, n);
 
-   THE IDEA. An operator is a row of five stages. Every published method is one choice for each stage:
+   THE IDEA. An operator is a row of stages. Every published method is one choice for each stage:
 
-       x --> sample --> transform --> select --> quantize --> code --> packet
+       x --> sample --> transform --> select --> (clip) --> quantize --> code --> packet
 
      sample     keeps a random subset. Every rank computes it from the tag, so no indices are sent.
      transform  rotates the vector at random, takes frequencies, or factors a matrix.
      select     keeps some of the values, and sends their indices.
+     clip       cuts large values off, where that is wanted.
      quantize   writes each value in a few bits, often with a scale for each bucket of neighbouring values.
      code       writes indices or values in another, lossless way.
 
@@ -29,7 +30,7 @@
 
    COMPOSING. cg_then(a, b) takes the stages of a and of b. The same operator as text, for files and command lines, is
    cg_op_parse(&op, "randk:0.1:unscaled|topk:0.01|absmax:4:512|huffman"); cg_op_parse_why also says what is wrong with
-   a text, and where. Any sample, transform, selection, quantizer and code go together, in this order, except that
+   a text, and where. Any sample, transform, selection, clip, quantizer and code go together, in this order, except that
      - no stage may be given twice; indices and values can have one code each;
      - lowrank and atomo are complete operators: no stage can be added to them;
      - given, bins and variance take neither a sample nor a transform; lloyd needs rotate, and takes no selection;
@@ -255,6 +256,11 @@
                                                          over `blocks` steps        the vector (coordinate descent block
                                                                                     by block); all ranks keep the same;
                                                                                     also :unscaled
+   clips, behind a selection and before any quantizer
+     clip:s                  0                 biased    >= 1 - (1 - s/sqrt(n))^2   magnitudes beyond s times the root
+                                                                                    mean square of the values are cut to
+                                                                                    it, as in clip:2.5|terngrad (Wen
+                                                                                    17): finer levels for the rest
    named compositions; share: what the quantizer leaves of the selected energy, on a heavy-tailed vector, at r = .01
      stc:r                   9.1 r at r = .01  biased    share .83                  topk:r|efsign|golomb (Sattler 19)
      sbc:r                   8.1 r at r = .01  biased    share .78                  side:r|mean|golomb (Sattler 18)
@@ -296,7 +302,7 @@
      v          version of the format: 1
      ix         code of the indices: 0 none, 1 Elias-Fano, 2 bitmap, 3 Golomb-Rice
      stage      id u8, flags u8, arg u16, size u32, value f32. The stages are sample, transform, select, quantize, code
-                (id is the code of the indices, arg the code of the values), and one stage that must be zero
+                (id is the code of the indices, arg the code of the values), clip (which decoders do not need)
      n          length of x
      drawn      sampled length: how many of the n values the sample kept; n without a sample
      k          how many values were quantized: without a selection the transformed length. That is `drawn`, rounded up

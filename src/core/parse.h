@@ -64,7 +64,7 @@ static const cg_preset_row_ cg_preset_rows_[] = {
 
 /* The row of the stage number *i of all slots; NULL behind the last, and *i is then how far behind. */
 static const cg_stage_row_ *cg_row_number_(size_t *i) {
-    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
         for (unsigned id = 1; cg_row_at_(slot, id); id++)
             if ((*i)-- == 0) return cg_row_at_(slot, id);
     return NULL;
@@ -390,7 +390,7 @@ static int cg_parse_row_(cg_parser_ *s, const cg_stage_row_ *row, cg_op *op) {
 static int cg_parse_stage_(cg_parser_ *s, cg_word_ w, cg_op *op) {
     *op = cg_dense();
     s->p = w.p + w.len;
-    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
         for (unsigned id = 1; cg_row_at_(slot, id); id++)
             if (cg_word_is_(w, cg_row_at_(slot, id)->name)) {
                 if (!cg_is_left_out_(cg_row_at_(slot, id))) return cg_parse_row_(s, cg_row_at_(slot, id), op);
@@ -412,10 +412,11 @@ static int cg_parse_stage_(cg_parser_ *s, cg_word_ w, cg_op *op) {
 typedef struct cg_stages_read_ {
     cg_op op;                      /* of all stages so far */
     cg_word_ name[CG_SLOT_COUNT_]; /* of the stage that fills each slot; p NULL: none does */
+    cg_word_ last;                 /* the stage that was read last; p NULL: none was */
     unsigned reached;              /* the last slot that is filled */
     int left_out;                  /* the sentence names a stage that this build was made without */
 } cg_stages_read_;
-static const char *const cg_slot_names_[] = { "sample", "transform", "selection", "quantizer", "code", "" };
+static const char *const cg_slot_names_[] = { "sample", "transform", "selection", "quantizer", "code", "clip" };
 
 /* Another stage, w, must come behind the others, in a slot that is free: it would be done in another order than the
    text says. */
@@ -424,7 +425,7 @@ static int cg_stage_fits_in_(cg_parser_ *s, const cg_stages_read_ *read, cg_word
         const int has_code = slot == CG_SLOT_CODE_ &&
             !((one->code.id && read->op.code.id) || (one->code.arg && read->op.code.arg)); /* two kinds of codes */
         if (cg_stage_is_empty_(cg_op_stage_const_(one, slot)) || has_code) continue;
-        if (!read->name[slot].p && slot >= read->reached) continue;
+        if (!read->name[slot].p && cg_slot_place_(slot) >= cg_slot_place_(read->reached)) continue;
         cg_why_at_(s, w.p);
         if (read->name[slot].p) {
             cg_why_quote_(s, w);
@@ -441,7 +442,7 @@ static int cg_stage_fits_in_(cg_parser_ *s, const cg_stages_read_ *read, cg_word
         cg_text_str_(&s->why, cg_slot_names_[slot]);
         cg_text_str_(&s->why, " and must stand before ");
         cg_why_quote_(s, read->name[read->reached]);
-        cg_text_str_(&s->why, "; the order is sample|transform|selection|quantizer|code");
+        cg_text_str_(&s->why, "; the order is sample|transform|selection|clip|quantizer|code");
         return 0;
     }
     if (read->op.k && one->k) return cg_why_(s, w.p, "k stands twice: give this stage a ratio, as in 'topk:0.01'");
@@ -473,7 +474,7 @@ static int cg_parse_all_(cg_parser_ *s, cg_stages_read_ *read) {
         cg_op one;
         if (!w.len) {
             if (*s->p == ':') return cg_why_(s, s->p, "a name is missing before ':', as in 'topk:0.01'");
-            if (*s->p == '|' || (w.p > s->text && read->name[CG_SLOT_SPARE_].p))
+            if (*s->p == '|' || (w.p > s->text && read->last.p))
                 return cg_why_(s, s->p, "a stage is missing beside '|', as in 'topk:0.01|absmax:4:512'");
             return cg_why_(
                 s, s->p, "the text is empty: write an operator, as in 'topk:0.01' or 'topk:0.01|absmax:4:512'");
@@ -482,16 +483,17 @@ static int cg_parse_all_(cg_parser_ *s, cg_stages_read_ *read) {
         why = cg_op_left_out_(&one);
         if (why) return read->left_out = 1, cg_why_(s, w.p, why);
         if (!cg_stage_fits_in_(s, read, w, &one)) return 0;
-        for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        for (unsigned i = 0; i < CG_SLOT_COUNT_; i++) {
+            const unsigned slot = cg_slot_order_[i];
             if (cg_stage_is_empty_(cg_op_stage_const_(&one, slot))) continue;
             read->reached = slot;
             read->name[slot] = w;
         }
-        read->name[CG_SLOT_SPARE_] = w; /* the last one */
+        read->last = w;
         read->op = cg_then(read->op, one);
     } while (cg_take_(s, '|'));
     cg_skip_blanks_(s);
-    if (*s->p) return cg_why_trailing_(s, read->name[CG_SLOT_SPARE_]);
+    if (*s->p) return cg_why_trailing_(s, read->last);
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
         if (cg_stage_check_(slot, cg_op_stage_const_(&read->op, slot)) != CG_OK)
             return cg_why_(s, s->text, "a stage has a parameter out of range");

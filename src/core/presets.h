@@ -15,10 +15,10 @@ static cg_op cg_op_one_stage_(unsigned slot, int id, int arg, uint32_t size, flo
     s->value = value;
     return op;
 }
-/* An operator that cg_op_check_ refuses: the spare slot must be empty. */
+/* An operator that cg_op_check_ refuses: there is no such clip. */
 static cg_op cg_op_invalid_(void) {
     cg_op op = CG_ZERO;
-    op.spare.id = 255;
+    op.clip.id = 255;
     return op;
 }
 static cg_op cg_op_quantize_(int id, int arg, uint32_t size, float value) {
@@ -64,6 +64,8 @@ CG_API_ cg_op cg_klevel(int bits, uint32_t bucket) {
     op.quantize.flags = CG_FLAG_NORM;
     return op;
 }
+
+CG_API_ cg_op cg_clip(float s) { return cg_op_one_stage_(CG_SLOT_CLIP_, CG_CLIP_RMS, 0, 0, s); }
 
 CG_API_ cg_op cg_topk(float ratio) { return cg_op_select_(CG_SELECT_TOPK, 0, ratio); }
 CG_API_ cg_op cg_threshold(float magnitude) { return cg_op_select_(CG_SELECT_THRESHOLD, 0, magnitude); }

@@ -126,6 +126,7 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
     reducer->mode = cg_has_indices_(&first.plan) ? CG_REDUCE_SPARSE_ : CG_REDUCE_FLOATS_;
     memset(&reducer->info.op.quantize, 0, sizeof reducer->info.op.quantize);
     memset(&reducer->info.op.code, 0, sizeof reducer->info.op.code);
+    memset(&reducer->info.op.clip, 0, sizeof reducer->info.op.clip);
     if (reducer->mode == CG_REDUCE_SPARSE_) { /* threshold:0 is a selection that any index set fits */
         memset(&reducer->info.op.select, 0, sizeof reducer->info.op.select);
         reducer->info.op.select.id = CG_SELECT_THRESHOLD;

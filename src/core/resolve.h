@@ -24,7 +24,7 @@ typedef struct cg_resolved_ {
 /* What a report says of an operator with a stage that loses a part of the vector for good; NULL: nothing in op needs
    error feedback. */
 static const char *cg_biased_why_(const cg_op *op) {
-    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++) {
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         const cg_stage *s = cg_op_stage_const_(op, slot);
         const cg_stage_row_ *row = cg_stage_row_of_(slot, s);
         if (row->warning && cg_stage_is_biased_(slot, s)) return row->warning;
@@ -33,7 +33,7 @@ static const char *cg_biased_why_(const cg_op *op) {
 }
 /* Is D(C(x)) x in expectation? Levels of a normal distribution are nearly so, after two rounds of rotation. */
 static int cg_is_unbiased_(const cg_op *op) {
-    for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++)
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
         if (cg_stage_is_biased_(slot, cg_op_stage_const_(op, slot))) return 0;
     return !cg_has_(op, CG_WANTS_ROTATION_) || op->transform.arg >= 2;
 }

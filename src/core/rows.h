@@ -90,6 +90,22 @@ static const cg_transformer_ cg_transformers_[] = {
 };
 #undef CG_ROW_
 
+/* ---- clips ---- */
+
+#define CG_ROW_(id, number, name, params, traits, value, error)                                           \
+  CG_IF_(COMPGRAD_WITH_##id,                                                                              \
+      ({ CG_SLOT_CLIP_, number, name, params, NULL, CG_NO_FLAGS_, traits, CG_NO_ARG_, CG_NO_SIZE_, value, \
+          cg_error_##error##_ }),                                                                         \
+      (CG_LEFT_OUT_(CG_SLOT_CLIP_, number, name, #id))),
+/* clang-format off */
+#define CG_CLIP_LIST_(X)                                                                                              \
+  X(CLIP, CG_CLIP_RMS, "clip", "rms=2.5", CG_IS_BIASED_, CG_POSITIVE_, clip)
+/* clang-format on */
+static const cg_stage_row_ cg_clips_[] = { { CG_SLOT_CLIP_, 0, "", "", NULL, CG_NO_FLAGS_, 0, CG_NO_ARG_, CG_NO_SIZE_,
+                                               CG_NO_VALUE_, cg_error_none_ },
+    CG_CLIP_LIST_(CG_ROW_) };
+#undef CG_ROW_
+
 /* ---- selections ---- */
 
 #define CG_ROW_(id, name, params, warning, traits, size, value, max_selected, pick, error)                    \
@@ -270,6 +286,7 @@ static const cg_stage_row_ *cg_row_at_(unsigned slot, unsigned id) {
     case CG_SLOT_TRANSFORM_: return id < CG_LENGTH_OF_(cg_transformers_) ? &cg_transformers_[id].stage : NULL;
     case CG_SLOT_SELECT_: return id < CG_LENGTH_OF_(cg_selections_) ? &cg_selections_[id].stage : NULL;
     case CG_SLOT_QUANTIZE_: return id < CG_LENGTH_OF_(cg_quantizers_) ? &cg_quantizers_[id].stage : NULL;
+    case CG_SLOT_CLIP_: return id < CG_LENGTH_OF_(cg_clips_) ? &cg_clips_[id] : NULL;
     default: return NULL;
     }
 }
@@ -285,11 +302,16 @@ static uint32_t cg_op_traits_(const cg_op *op) {
     if (op->select.id < CG_LENGTH_OF_(cg_selections_)) traits |= cg_selections_[op->select.id].stage.traits;
     if (op->quantize.id < CG_LENGTH_OF_(cg_quantizers_)) traits |= cg_quantizers_[op->quantize.id].stage.traits;
     else if (cg_is_user_codec_(&op->quantize)) traits |= cg_user_row_.traits;
+    if (op->clip.id && op->clip.id < CG_LENGTH_OF_(cg_clips_)) {
+        traits |= cg_clips_[op->clip.id].traits;
+        traits &= ~(uint32_t)CG_IS_F32_; /* values are not sent as they are */
+    }
     if ((op->sample.flags | op->transform.flags) & CG_FLAG_PRIVATE) traits |= CG_IS_PRIVATE_;
     if (op->code.id < CG_LENGTH_OF_(cg_index_coders_)) traits |= cg_index_coders_[op->code.id].traits;
     return traits;
 }
 CG_INLINE_ int cg_builds_samples_(void) { return 0 CG_SAMPLE_LIST_(CG_OR_BUILT_); }
+CG_INLINE_ int cg_builds_clips_(void) { return 0 CG_CLIP_LIST_(CG_OR_BUILT_); }
 CG_INLINE_ int cg_builds_transforms_(void) { return 0 CG_TRANSFORM_LIST_(CG_OR_BUILT_); }
 static const cg_transformer_ *cg_transformer_of_(const cg_op *op) { return &cg_transformers_[op->transform.id]; }
 static const cg_selection_ *cg_selection_of_(const cg_op *op) { return &cg_selections_[op->select.id]; }

@@ -29,6 +29,7 @@ typedef struct cg_source_ {
     const float *x;              /* the values, or what the sample takes them from; any alignment */
     uint64_t count;              /* values before the transform */
     int to_sample, to_transform; /* what is still to be done with x */
+    uint32_t clip_bits;          /* the largest magnitude that is left, as bits; CG_INF_BITS_: nothing is cut */
 } cg_source_;
 
 static int cg_source_samples_(const cg_source_ *src) { return cg_builds_samples_() && src->to_sample; }
@@ -75,7 +76,7 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
 }
 /* Values [first, first + count) after the transform, which must lie in one chunk: where they lie, or in buf, which has
    room for CG_CHUNK_. Whole blocks are transformed, so buf may hold more around them. */
-static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
+static const float *cg_source_fetch_whole_(const cg_source_ *src, size_t first, size_t count, float *buf) {
     const int in_buf = cg_source_samples_(src) || cg_source_is_lazy_(src);
     size_t block_size, base, end, available;
     uint64_t key;
@@ -99,4 +100,13 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
         cg_transform_block_(src->kernels, &src->info->op, key, b / block_size, from, v, 0);
     }
     return buf + (first - base);
+}
+/* The same, cut to the largest magnitude that is left. */
+static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
+    const float *v = cg_source_fetch_whole_(src, first, count, buf);
+    const int in_buf = cg_source_samples_(src) || cg_source_transforms_(src) || cg_source_is_lazy_(src);
+    float *out = in_buf ? buf + (v - buf) : buf;
+    if (!cg_builds_clips_() || src->clip_bits == CG_INF_BITS_) return v;
+    src->kernels->clip(v, count, src->clip_bits, out);
+    return out;
 }

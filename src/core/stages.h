@@ -16,9 +16,17 @@ enum {
     CG_SLOT_SELECT_,
     CG_SLOT_QUANTIZE_,
     CG_SLOT_CODE_,
-    CG_SLOT_SPARE_,
+    CG_SLOT_CLIP_, /* was empty in 0.1, and stands last in headers; its stage is done before the quantizer */
     CG_SLOT_COUNT_
 };
+/* The slots in the order in which their stages are done, and stand in text; and the place of each slot in it. */
+static const uint8_t cg_slot_order_[] = { CG_SLOT_SAMPLE_, CG_SLOT_TRANSFORM_, CG_SLOT_SELECT_, CG_SLOT_CLIP_,
+    CG_SLOT_QUANTIZE_, CG_SLOT_CODE_ };
+static unsigned cg_slot_place_(unsigned slot) {
+    unsigned place = 0;
+    while (cg_slot_order_[place] != slot) place++;
+    return place;
+}
 
 /* What stages are like, whatever their parameters. The traits of an operator are those of all its stages
    (cg_op_traits_): where code depends on a stage it asks for a trait, so that a new stage is a row and nothing else. */
@@ -109,7 +117,9 @@ enum { CG_VALUE_CODE_COUNT_ = sizeof cg_value_codes_ / sizeof cg_value_codes_[0]
 CG_INLINE_ int cg_builds_value_codes_(void) { return 0 CG_VALUE_CODE_LIST_(CG_OR_BUILT_); }
 CG_INLINE_ int cg_builds_samples_(void); /* in core/rows.h, as the next */
 CG_INLINE_ int cg_builds_transforms_(void);
+CG_INLINE_ int cg_builds_clips_(void);
 static int cg_is_sampled_(const cg_op *op) { return cg_builds_samples_() && op->sample.id != 0; }
+static int cg_is_clipped_(const cg_op *op) { return cg_builds_clips_() && op->clip.id != 0; }
 static int cg_is_transformed_(const cg_op *op) { return cg_builds_transforms_() && op->transform.id != 0; }
 struct cg_list_;
 struct cg_index_reader_;
@@ -169,7 +179,7 @@ static const char *cg_code_left_out_(const cg_stage *s) {
 }
 /* The sentence of the first stage or code of op that this build was made without; NULL: it was not. */
 static const char *cg_op_left_out_(const cg_op *op) {
-    for (unsigned slot = 0; CG_MAY_LEAVE_OUT_ && slot < CG_SLOT_CODE_; slot++) {
+    for (unsigned slot = 0; CG_MAY_LEAVE_OUT_ && slot < CG_SLOT_COUNT_; slot++) {
         const cg_stage_row_ *row = cg_row_at_(slot, cg_op_stage_const_(op, slot)->id);
         if (row && cg_is_left_out_(row)) return row->warning;
     }
@@ -220,7 +230,7 @@ static const char *cg_op_conflict_(const cg_op *op, uint32_t traits, unsigned *s
     }
     *slot = CG_SLOT_TRANSFORM_;
     if (traits & CG_IS_MATRIX_) {
-        if (op->sample.id || op->select.id || op->quantize.id || op->code.arg)
+        if (op->sample.id || op->select.id || op->clip.id || op->quantize.id || op->code.arg)
             return "lowrank and atomo are complete operators: no other stage goes with them";
         if (op->transform.value != (float)(uint32_t)op->transform.value) return "cols must be a whole number";
     }

@@ -60,7 +60,8 @@ static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     if (cg_op_check_new_(op) != CG_OK) return CG_E_ARG;
     t.at = text;
     t.end = text + cap;
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+    for (unsigned i = 0; i < CG_SLOT_COUNT_; i++) {
+        const unsigned slot = cg_slot_order_[i];
         if (cg_stage_is_empty_(cg_op_stage_const_(op, slot))) continue;
         if (!first) cg_text_char_(&t, '|');
         first = 0;

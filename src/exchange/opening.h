@@ -25,7 +25,7 @@ static uint64_t cg_hash_op_(uint64_t h, const cg_op *op) {
     h = cg_hash_stage_(h, &op->select);
     h = cg_hash_stage_(h, &op->quantize);
     h = cg_hash_stage_(h, &op->code);
-    h = cg_hash_stage_(h, &op->spare);
+    h = cg_hash_stage_(h, &op->clip);
     return cg_mix64_(h ^ op->k);
 }
 static uint64_t cg_hash_seconds_(double seconds) {

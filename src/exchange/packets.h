@@ -54,7 +54,7 @@ static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
 static int cg_same_op_(const cg_op *a, const cg_op *b) {
     return cg_same_stage_bits_(&a->sample, &b->sample) && cg_same_stage_bits_(&a->transform, &b->transform) &&
         cg_same_stage_bits_(&a->select, &b->select) && cg_same_stage_bits_(&a->quantize, &b->quantize) &&
-        cg_same_stage_bits_(&a->code, &b->code) && cg_same_stage_bits_(&a->spare, &b->spare);
+        cg_same_stage_bits_(&a->code, &b->code) && cg_same_stage_bits_(&a->clip, &b->clip);
 }
 /* Whether a packet is of op, which is desc.op but perhaps for its quantizer. Which indices were given is left to the
    decoder. */

@@ -91,7 +91,7 @@ static void choose_op(fuzz_input *in, trial *t) {
         uint64_t dice = fuzz_word(in, 4);
         for (uint32_t times = 1 + fuzz_roll(&dice, 3); times; times--) {
             cg_stage *const slots[] = { &t->op.sample, &t->op.transform, &t->op.select, &t->op.quantize, &t->op.code,
-                &t->op.spare };
+                &t->op.clip };
             cg_stage *s = slots[fuzz_roll(&dice, 6)];
             switch (fuzz_roll(&dice, 7)) {
             case 0: s->id = (uint8_t)fuzz_roll(&dice, 26); break;

@@ -177,6 +177,8 @@ typedef struct cg_line_target_ {
   /* symbol: one of the two neighbours of v*inv_scale among 16 ascending values, at random; 0 for a NaN */            \
   X(void, nf4_stochastic, (const float *value, float inv_scale, cg_key_ key, uint32_t position, const float *v, size_t\
       n, uint8_t *symbols), (value, inv_scale, key, position, v, n, symbols))                                         \
+  /* magnitudes of at most the float with these bits; out may be v */                                                 \
+  X(void, clip, (const float *v, size_t n, uint32_t limit_bits, float *out), (v, n, limit_bits, out))                 \
   /* powers of two: n bytes of exponents, then (n + 7)/8 bytes of signs; returns absmax bits */                       \
   X(uint32_t, natural_encode, (const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t      \
       *out), (v, n, key, position, stochastic, out))                                                                  \

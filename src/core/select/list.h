@@ -37,6 +37,7 @@ static uint64_t cg_list_allocated_n_(uint64_t capacity, uint64_t transformed_n) 
 }
 /* Must the sampled or transformed vector be stored as a whole, for a selection or a user codec? */
 static int cg_needs_materialized_(const cg_op *op, const cg_plan_ *plan) {
+    if (cg_is_clipped_(op) && plan->traits & CG_IS_USER_CODEC_ && !(plan->traits & CG_IS_SELECTION_)) return 1;
     return !(plan->traits & CG_IS_MATRIX_) && (op->sample.id || op->transform.id) &&
         plan->traits & (CG_IS_SELECTION_ | CG_IS_USER_CODEC_);
 }
