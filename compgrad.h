@@ -10169,7 +10169,7 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
     const int in_buf = cg_source_samples_(src) || cg_source_transforms_(src) || cg_source_is_lazy_(src);
     float *out = in_buf ? buf + (v - buf) : buf;
     if (!cg_builds_clips_() || src->clip_bits == CG_INF_BITS_) return v;
-    src->kernels->clip(v, count, src->clip_bits, out);
+    CG_KERNEL_(src->kernels, clip(v, count, src->clip_bits, out));
     return out;
 }
 
@@ -12921,7 +12921,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
     if (need > cap) return CG_E_CAPACITY;
     if (lay.codec) {
         if (src.clip_bits != CG_INF_BITS_) /* what a clip leaves is in scratch */
-            kernels->clip(src.x, (size_t)info->k, src.clip_bits, (float *)(uintptr_t)src.x);
+            CG_KERNEL_(kernels, clip(src.x, (size_t)info->k, src.clip_bits, (float *)(uintptr_t)src.x));
         s = cg_encode_user_(
             &lay, info, &src, kernels, packet + CG_HEADER_BYTES, cap - (size_t)need, &info->value_bytes, &body);
     } else {
