@@ -1901,7 +1901,7 @@ typedef struct cg_line_target_ {
   X(void, nf4_stochastic, (const float *value, float inv_scale, cg_key_ key, uint32_t position, const float *v, size_t\
       n, uint8_t *symbols), (value, inv_scale, key, position, v, n, symbols))                                         \
   /* magnitudes of at most the float with these bits; out may be v */                                                 \
-  X(void, clip, (const float *v, size_t n, uint32_t limit_bits, float *out), (v, n, limit_bits, out))                 \
+  X(void, cut, (const float *v, size_t n, uint32_t limit_bits, float *out), (v, n, limit_bits, out))                 \
   /* powers of two: n bytes of exponents, then (n + 7)/8 bytes of signs; returns absmax bits */                       \
   X(uint32_t, natural_encode, (const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t      \
       *out), (v, n, key, position, stochastic, out))                                                                  \
@@ -5090,20 +5090,20 @@ CG_VECTOR_FN_ void cg_nf4_stochastic_simd_(
 /* src/core/kernels/clip.h */
 /* clip: the kernel that cuts values to a magnitude
 
-   Offers   clip
+   Offers   cut
    Needs    base, table, the vector layer
    Touches  nothing but its arguments */
 
-/* clip: the sign of v with the smaller one of its magnitude and the limit, whose bits are limit_bits; a NaN counts as
+/* cut: the sign of v with the smaller one of its magnitude and the limit, whose bits are limit_bits; a NaN counts as
    larger than any limit. out may be v. */
-static void cg_clip_scalar_(const float *v, size_t n, uint32_t limit_bits, float *out) {
+static void cg_cut_scalar_(const float *v, size_t n, uint32_t limit_bits, float *out) {
     for (size_t i = 0; i < n; i++) {
         const uint32_t u = cg_load_bits_(v, i), m = u & CG_ABS_MASK_;
         cg_store_(out, i, cg_as_float_((u ^ m) | (m < limit_bits ? m : limit_bits)));
     }
 }
 #if CG_VECTOR_
-CG_VECTOR_FN_ void cg_clip_simd_(const float *v, size_t n, uint32_t limit_bits, float *out) {
+CG_VECTOR_FN_ void cg_cut_simd_(const float *v, size_t n, uint32_t limit_bits, float *out) {
     const cg_vu_ limit = cg_vu_set_(limit_bits), sign = cg_vu_set_(CG_SIGN_BIT_);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
@@ -5114,7 +5114,7 @@ CG_VECTOR_FN_ void cg_clip_simd_(const float *v, size_t n, uint32_t limit_bits, 
             cg_vf_store_(out, i + 8 * j, cg_vf_of_(cg_vu_or_(cg_vu_and_(u, sign), cg_vu_min_(cg_vu_abs_(u), limit))));
         }
     }
-    cg_clip_scalar_(cg_at_(v, i), n - i, limit_bits, cg_at_mut_(out, i));
+    cg_cut_scalar_(cg_at_(v, i), n - i, limit_bits, cg_at_mut_(out, i));
 }
 #endif
 
@@ -10169,7 +10169,7 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
     const int in_buf = cg_source_samples_(src) || cg_source_transforms_(src) || cg_source_is_lazy_(src);
     float *out = in_buf ? buf + (v - buf) : buf;
     if (!cg_builds_clips_() || src->clip_bits == CG_INF_BITS_) return v;
-    CG_KERNEL_(src->kernels, clip(v, count, src->clip_bits, out));
+    CG_KERNEL_(src->kernels, cut(v, count, src->clip_bits, out));
     return out;
 }
 
@@ -11645,9 +11645,9 @@ static void cg_stage_error_(const cg_op *op, const cg_plan_ *plan, unsigned slot
     e->is_biased = cg_stage_is_biased_(slot, s);
     cg_stage_row_of_(slot, s)->error(op, seen[slot], e);
 }
-/* The quantizer's error, *all, with that of a clip before it, b. Values u are left of v, each of its sign and nearer to
-   0, so that |v - u|^2 <= |v|^2 - |u|^2. Behind it, an unbiased quantizer's error is orthogonal to v - u; a biased one's
-   may add up: sqrt(w) |u| + |v - u| is largest where |v - u|^2 is b |v|^2, or where |v|^2 = (1 + w) |v - u|^2. */
+/* The quantizer's error w, *all, with that of a clip before it, b. Values u are left of v, each of its sign and nearer
+   to 0, so that |v - u|^2 <= |v|^2 - |u|^2. An unbiased quantizer's error is orthogonal to v - u; a biased one's may add
+   up: sqrt(w) |u| + |v - u| is largest where |v - u|^2 is b |v|^2, or where |v|^2 = (1 + w) |v - u|^2. */
 static void cg_clip_error_(const cg_op *op, const cg_plan_ *plan, cg_error_ *all) {
     const double w = all->bound;
     cg_error_ e;
@@ -12921,7 +12921,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
     if (need > cap) return CG_E_CAPACITY;
     if (lay.codec) {
         if (src.clip_bits != CG_INF_BITS_) /* what a clip leaves is in scratch */
-            CG_KERNEL_(kernels, clip(src.x, (size_t)info->k, src.clip_bits, (float *)(uintptr_t)src.x));
+            CG_KERNEL_(kernels, cut(src.x, (size_t)info->k, src.clip_bits, (float *)(uintptr_t)src.x));
         s = cg_encode_user_(
             &lay, info, &src, kernels, packet + CG_HEADER_BYTES, cap - (size_t)need, &info->value_bytes, &body);
     } else {

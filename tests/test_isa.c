@@ -524,14 +524,14 @@ KERNEL(nf4_stochastic) {
     k->nf4_stochastic(value, t->r[1] % 3 ? 1.0f : t->scale, key_of(t), t->r[3] & 0xffff, V, out);
     return out + t->n;
 }
-KERNEL(clip) {
+KERNEL(cut) {
     const uint32_t limit = t->r[0] % 3 == 0 ? ref_bits(t->scale) & 0x7fffffffu
         : t->r[0] % 3 == 1                  ? t->r[1] & 0x7fffffffu
                                             : 0x7f800000u;
     if (t->r[2] & 1) {
         memcpy(out, t->in, 4 * t->n);
-        k->clip(floats_at(out), t->n, limit, floats_at(out));
-    } else k->clip(V, limit, floats_at(out));
+        k->cut(floats_at(out), t->n, limit, floats_at(out));
+    } else k->cut(V, limit, floats_at(out));
     return out + 4 * t->n;
 }
 KERNEL(natural_encode) {

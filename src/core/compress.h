@@ -179,7 +179,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
     if (need > cap) return CG_E_CAPACITY;
     if (lay.codec) {
         if (src.clip_bits != CG_INF_BITS_) /* what a clip leaves is in scratch */
-            CG_KERNEL_(kernels, clip(src.x, (size_t)info->k, src.clip_bits, (float *)(uintptr_t)src.x));
+            CG_KERNEL_(kernels, cut(src.x, (size_t)info->k, src.clip_bits, (float *)(uintptr_t)src.x));
         s = cg_encode_user_(
             &lay, info, &src, kernels, packet + CG_HEADER_BYTES, cap - (size_t)need, &info->value_bytes, &body);
     } else {

@@ -107,6 +107,6 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
     const int in_buf = cg_source_samples_(src) || cg_source_transforms_(src) || cg_source_is_lazy_(src);
     float *out = in_buf ? buf + (v - buf) : buf;
     if (!cg_builds_clips_() || src->clip_bits == CG_INF_BITS_) return v;
-    CG_KERNEL_(src->kernels, clip(v, count, src->clip_bits, out));
+    CG_KERNEL_(src->kernels, cut(v, count, src->clip_bits, out));
     return out;
 }

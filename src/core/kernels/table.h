@@ -178,7 +178,7 @@ typedef struct cg_line_target_ {
   X(void, nf4_stochastic, (const float *value, float inv_scale, cg_key_ key, uint32_t position, const float *v, size_t\
       n, uint8_t *symbols), (value, inv_scale, key, position, v, n, symbols))                                         \
   /* magnitudes of at most the float with these bits; out may be v */                                                 \
-  X(void, clip, (const float *v, size_t n, uint32_t limit_bits, float *out), (v, n, limit_bits, out))                 \
+  X(void, cut, (const float *v, size_t n, uint32_t limit_bits, float *out), (v, n, limit_bits, out))                 \
   /* powers of two: n bytes of exponents, then (n + 7)/8 bytes of signs; returns absmax bits */                       \
   X(uint32_t, natural_encode, (const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t      \
       *out), (v, n, key, position, stochastic, out))                                                                  \
