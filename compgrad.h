@@ -11646,7 +11646,7 @@ static void cg_stage_error_(const cg_op *op, const cg_plan_ *plan, unsigned slot
     cg_stage_row_of_(slot, s)->error(op, seen[slot], e);
 }
 /* The error w of a quantizer, *all, with that of a clip before it, b. Values u are left of v, each of its sign and
-   nearer to 0, so that |v - u|^2 <= |v|^2 - |u|^2. An unbiased quantizer's error is orthogonal to v - u; a biased one's may
+   nearer to 0, so that |v - u|^2 <= |v|^2 - |u|^2. Its error is orthogonal to v - u if it is unbiased; else it may
    add up: sqrt(w) |u| + |v - u| is largest where |v - u|^2 is b |v|^2, or where |v|^2 = (1 + w) |v - u|^2. */
 static void cg_clip_error_(const cg_op *op, const cg_plan_ *plan, cg_error_ *all) {
     const double w = all->bound;
