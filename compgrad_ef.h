@@ -71,6 +71,9 @@
    rounding (see cg_ef_withdraw). A rank decides by its own status: set CG_CONFIRM, so that a step fails on all ranks or
    on none, and all of them fall back.
 
+   DELAY. cg_ef_stats.delay says how much of the gradients waits in the residual, as Adam sees it. Above 3 an Adam
+   behind the mean suffers, above 20 it stalls: send more, or exchange models (DIFFERENCE). For SGD it is no measure.
+
    RANKS THAT DISAGREE. If only the last message of a step is lost, some ranks commit it and others do not. Residuals do
    not mind: they are a rank's own. But H of EF21, DIANA and LAQ and M of ONEBIT_ADAM must be equal on all ranks, and
    would differ for ever. So exchanges of these kinds are confirmed (CG_CONFIRM), which leaves only a message lost in
@@ -283,6 +286,9 @@ typedef struct cg_ef_stats { /* of the last step */
     float clipped;           /* the factor that clipping by norm applied, else 1 */
     int silent;              /* 1: LAQ sent nothing */
     int kept;                /* 1: the gradient has entered the state, whether or not it was sent */
+    /* residual over gradient, both divided by the root of a running mean of squared gradients, as Adam does: a sampled,
+       running estimate. Above 3 an Adam behind the mean suffers, above 20 it stalls. 0: the kind has no residual */
+    float delay;
 } cg_ef_stats;
 
 /* The state of one vector. You allocate it; read it only through the functions below. */
@@ -308,6 +314,9 @@ typedef struct cg_ef {
     int may_withdraw;
     float given_by;
     cg_report report; /* see cg_ef_report */
+    /* of stats.delay: running means of squares, in a sample, their weight, and two running sums */
+    float *second;
+    double second_weight, given, delayed;
 } cg_ef;
 
 enum {
@@ -859,6 +868,170 @@ CG_API_ void cg_ef_report(const cg_ef *ef, cg_report *report) {
     if (ef && report) *report = ef->report;
 }
 
+/* src/ef/residual8.h */
+/* residual8: the residual in 8 bits, for desc.bytes
+
+   Offers   cg_residual8_encode_, _read_, _axpby_, _add_sparse_, _scale_get_, cg_residual8_stage_; the public cg_ef_read
+   Needs    kinds; quantize and kernels of core
+   Touches  ef->bytes
+   ef->bytes holds n codes, then a little-endian u16 for each of ceil(n / 64) buckets: its scale, the upper half of a
+   float, rounded up so that no value is cut off. Every write of a bucket rounds all of it once. */
+
+static const cg_stage cg_residual8_stage_ = { CG_QUANTIZE_ABSMAX, CG_FLAG_NEAREST, 8, CG_EF_BUCKET_, 0.0f };
+static uint8_t *cg_residual8_scale_at_(const cg_ef *ef, size_t bucket) { return ef->bytes + ef->desc.n + 2 * bucket; }
+static float cg_residual8_scale_get_(const uint8_t *at) {
+    return cg_as_float_((uint32_t)at[0] << 16 | (uint32_t)at[1] << 24);
+}
+/* out gets the values of a bucket: 64, of the last bucket what there is. */
+static void cg_residual8_decode_(const cg_kernels_ *kernels, const cg_ef *ef, size_t bucket, float *out) {
+    const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
+    const float scale = cg_residual8_scale_get_(cg_residual8_scale_at_(ef, bucket));
+    cg_bucket_dequantize_(kernels, &cg_residual8_stage_, scale, ef->bytes + first, many, out);
+}
+/* The values of v, which must be finite, become a bucket: its scale and its codes are written. */
+static void cg_residual8_encode_(const cg_kernels_ *kernels, const cg_ef *ef, size_t bucket, const float *v) {
+    const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
+    uint8_t *at = cg_residual8_scale_at_(ef, bucket);
+    /* 0x7f7f is the upper half of the largest float */
+    const uint32_t scale_up16 = (CG_KERNEL_(kernels, absmax_bits(v, many)) + 0xffffu) >> 16,
+                   scale16 = scale_up16 > 0x7f7fu ? 0x7f7fu : scale_up16;
+    const float scale = cg_as_float_(scale16 << 16);
+    at[0] = (uint8_t)scale16;
+    at[1] = (uint8_t)(scale16 >> 8);
+    cg_bucket_quantize_(kernels, &cg_residual8_stage_, scale, v, many, ef->bytes + first);
+}
+/* e = alpha v + beta e for coordinates [first, first + many), which may begin and end inside a bucket. v holds `many`
+   values. beta e fades as in cg_axpby_fading_, and sums too large for a float become the largest. */
+static void cg_residual8_axpby_(const cg_ef *ef, size_t first, size_t many, float alpha, const float *v, float beta) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    float e[CG_EF_BUCKET_];
+    for (size_t i = first, some; i < first + many; i += some) {
+        const size_t bucket = i / CG_EF_BUCKET_, at = i % CG_EF_BUCKET_;
+        some = cg_min_(CG_EF_BUCKET_ - at, first + many - i);
+        cg_residual8_decode_(kernels, ef, bucket, e);
+        cg_axpby_fading_(kernels, cg_at_(v, i - first), some, alpha, beta, e + at);
+        for (size_t j = at; j < at + some; j++) e[j] = cg_saturate_(e[j]);
+        cg_residual8_encode_(kernels, ef, bucket, e);
+    }
+}
+/* e = e + factor v at the coordinates base + index[i], which must ascend: so all that lie in one bucket are rounded
+   once. */
+static void cg_residual8_add_sparse_(
+    const cg_ef *ef, size_t base, const uint64_t *index, size_t many, float factor, const float *v) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    float e[CG_EF_BUCKET_];
+    for (size_t i = 0; i < many;) {
+        const size_t bucket = (base + (size_t)index[i]) / CG_EF_BUCKET_;
+        cg_residual8_decode_(kernels, ef, bucket, e);
+        for (; i < many && (base + (size_t)index[i]) / CG_EF_BUCKET_ == bucket; i++) {
+            float *to = e + (base + (size_t)index[i]) % CG_EF_BUCKET_;
+            *to = cg_saturate_(cg_plus_(*to, cg_times_(factor, v[i])));
+        }
+        cg_residual8_encode_(kernels, ef, bucket, e);
+    }
+}
+/* The values of coordinates [first, first + many), any stretch, in out. */
+static void cg_residual8_read_(const cg_ef *ef, size_t first, size_t many, float *out) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    float e[CG_EF_BUCKET_];
+    for (size_t i = first, some; i < first + many; i += some) {
+        const size_t at = i % CG_EF_BUCKET_;
+        some = cg_min_(CG_EF_BUCKET_ - at, first + many - i);
+        if (some == CG_EF_BUCKET_) {
+            cg_residual8_decode_(kernels, ef, i / CG_EF_BUCKET_, cg_at_mut_(out, i - first));
+            continue;
+        }
+        cg_residual8_decode_(kernels, ef, i / CG_EF_BUCKET_, e);
+        memcpy(cg_at_mut_(out, i - first), e + at, 4 * some);
+    }
+}
+CG_API_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n) {
+    cg_fenv_ env;
+    if (!ef || (!out && n) || which < 0 || which > 2) return CG_E_ARG;
+    if (n != ef->desc.n) return CG_E_MISMATCH;
+    if (!ef->vector[which] && (which || !ef->bytes)) return CG_E_UNSUPPORTED;
+    env = cg_fenv_enter_();
+    if (!n) {
+    } else if (ef->vector[which]) memcpy(out, ef->vector[which], 4 * n);
+    else cg_residual8_read_(ef, 0, n, out);
+    cg_fenv_leave_(env);
+    return CG_OK;
+}
+
+/* src/ef/delay.h */
+/* delay: how much of the gradients waits in the residual, in the metric of an optimizer that divides by their size
+
+   Offers   cg_ef_delay_count_, cg_ef_delay_forget_, cg_ef_delay_gradient_, cg_ef_delay_residual_
+   Needs    kinds, residual8
+   Touches  ef->second, ef->given, ef->delayed and stats.delay
+   The residual is small beside the gradient, and may be huge where gradients are: under Adam a value counts divided by
+   the root of the running mean v of its squared gradients. The number is the sum of |e| / sqrt(v) over that of
+   |g| / sqrt(v), both running sums over steps, in a sample of lines of 8 values: one in 256, at least one line and at
+   most 128. The mean begins at 0, so that v is divided by 1 - .999^steps. */
+
+enum { CG_EF_DELAY_LINE_ = 8, CG_EF_DELAY_LINES_ = 128 };
+static size_t cg_ef_delay_lines_(size_t n) {
+    const size_t lines = n / 2048;
+    return lines < 1 ? 1 : cg_min_(lines, CG_EF_DELAY_LINES_);
+}
+/* Floats of ef->second. */
+static size_t cg_ef_delay_count_(const cg_ef_desc *d) {
+    return cg_ef_has_trait_(d, CG_EF_HAS_NO_RESIDUAL_) ? 0
+                                                       : cg_min_(d->n, CG_EF_DELAY_LINE_ * cg_ef_delay_lines_(d->n));
+}
+/* Where a line begins: anywhere in its part of the vector. *many: its values. */
+static size_t cg_ef_delay_at_(size_t n, size_t line, size_t *many) {
+    const size_t part = n / cg_ef_delay_lines_(n);
+    *many = cg_min_(n, CG_EF_DELAY_LINE_);
+    return line * part + (part > *many ? (size_t)(cg_mix64_(line + 1) % (part - *many + 1)) : 0);
+}
+/* About 1 / sqrt(v), within .2 %, and 0 where v is nearly 0. */
+static float cg_ef_inverse_root_(float v) {
+    float r;
+    if (!(v > 1e-36f)) return 0.0f;
+    r = cg_as_float_(0x5f3759dfu - (cg_as_bits_(v) >> 1));
+    return cg_times_(r, cg_plus_(1.5f, -cg_times_(cg_times_(cg_times_(0.5f, v), r), r)));
+}
+static float cg_ef_abs_(float v) { return v < 0.0f ? -v : v; }
+static void cg_ef_delay_forget_(cg_ef *ef) {
+    if (ef->second) memset(ef->second, 0, 4 * cg_ef_delay_count_(&ef->desc));
+    ef->given = ef->delayed = ef->second_weight = 0.0;
+}
+/* The gradient of a step, times scale as it enters the state. */
+static void cg_ef_delay_gradient_(cg_ef *ef, const float *g, float scale) {
+    const size_t n = ef->desc.n;
+    double sum = 0.0;
+    if (!ef->second) return;
+    for (size_t line = 0, many; line < cg_ef_delay_lines_(n); line++) {
+        const size_t at = cg_ef_delay_at_(n, line, &many);
+        float *v = ef->second + line * CG_EF_DELAY_LINE_;
+        for (size_t i = 0; i < many; i++) {
+            const float value = cg_ef_abs_(cg_times_(scale, cg_load_(g, at + i)));
+            if (!(value < 1e17f)) continue; /* its square is no float */
+            v[i] = cg_plus_(cg_times_(0.999f, v[i]), cg_times_(0.001f, cg_times_(value, value)));
+            sum += (double)cg_times_(value, cg_ef_inverse_root_(v[i]));
+        }
+    }
+    ef->second_weight = cg_times64_(0.999, ef->second_weight) + 0.001;
+    ef->given = cg_times64_(0.98, ef->given) + cg_times64_(sum, cg_sqrt_(ef->second_weight));
+}
+/* What the step has left in the residual. */
+static void cg_ef_delay_residual_(cg_ef *ef) {
+    const size_t n = ef->desc.n;
+    double sum = 0.0;
+    if (!ef->second) return;
+    for (size_t line = 0, many; line < cg_ef_delay_lines_(n); line++) {
+        const size_t at = cg_ef_delay_at_(n, line, &many);
+        const float *v = ef->second + line * CG_EF_DELAY_LINE_;
+        float e[CG_EF_DELAY_LINE_];
+        if (ef->bytes) cg_residual8_read_(ef, at, many, e);
+        else memcpy(e, cg_at_(ef->vector[0], at), 4 * many);
+        for (size_t i = 0; i < many; i++) sum += (double)cg_times_(cg_ef_abs_(e[i]), cg_ef_inverse_root_(v[i]));
+    }
+    ef->delayed = cg_times64_(0.98, ef->delayed) + cg_times64_(sum, cg_sqrt_(ef->second_weight));
+    ef->stats.delay = ef->given > 0.0 ? (float)(ef->delayed / ef->given) : 0.0f;
+}
+
 /* src/ef/plan.h */
 /* plan: checks a description, and lays out the memory of its state
 
@@ -988,6 +1161,8 @@ static uint64_t cg_ef_plan_(cg_ef *ef, const cg_ef_desc *d, const cg_ef_needs_ *
     ef->vector[2] = cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) ? (float *)(void *)cg_arena_take_(&arena, vector) : NULL;
     ef->warm = needs->warm_count ? (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, needs->warm_count)) : NULL;
     ef->carry = d->carry ? (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, d->carry)) : NULL;
+    ef->second = cg_ef_delay_count_(d) ? (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, cg_ef_delay_count_(d)))
+                                       : NULL;
     ef->whole = needs->whole_vector ? (float *)(void *)cg_arena_take_(&arena, vector) : NULL;
     ef->scratch = needs->scratch_bytes ? cg_arena_take_(&arena, needs->scratch_bytes) : NULL;
     ef->warm_count = needs->warm_count;
@@ -1018,6 +1193,7 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
     if (ef->bytes) memset(ef->bytes, 0, n + 2 * ((n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_));
     if (ef->warm) memset(ef->warm, 0, 4 * ef->warm_count);
     if (ef->carry) memset(ef->carry, 0, 4 * ef->desc.carry);
+    cg_ef_delay_forget_(ef);
     memset(&ef->stats, 0, sizeof ef->stats);
     memset(ef->moved, 0, sizeof ef->moved);
     ef->steps = ef->silent = ef->moves = 0;
@@ -1089,96 +1265,6 @@ CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag) {
     const cg_op op = cg_ef_op_(ef, tag);
     cg_fenv_leave_(env);
     return op;
-}
-
-/* src/ef/residual8.h */
-/* residual8: the residual in 8 bits, for desc.bytes
-
-   Offers   cg_residual8_encode_, _read_, _axpby_, _add_sparse_, _scale_get_, cg_residual8_stage_; the public cg_ef_read
-   Needs    kinds; quantize and kernels of core
-   Touches  ef->bytes
-   ef->bytes holds n codes, then a little-endian u16 for each of ceil(n / 64) buckets: its scale, the upper half of a
-   float, rounded up so that no value is cut off. Every write of a bucket rounds all of it once. */
-
-static const cg_stage cg_residual8_stage_ = { CG_QUANTIZE_ABSMAX, CG_FLAG_NEAREST, 8, CG_EF_BUCKET_, 0.0f };
-static uint8_t *cg_residual8_scale_at_(const cg_ef *ef, size_t bucket) { return ef->bytes + ef->desc.n + 2 * bucket; }
-static float cg_residual8_scale_get_(const uint8_t *at) {
-    return cg_as_float_((uint32_t)at[0] << 16 | (uint32_t)at[1] << 24);
-}
-/* out gets the values of a bucket: 64, of the last bucket what there is. */
-static void cg_residual8_decode_(const cg_kernels_ *kernels, const cg_ef *ef, size_t bucket, float *out) {
-    const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
-    const float scale = cg_residual8_scale_get_(cg_residual8_scale_at_(ef, bucket));
-    cg_bucket_dequantize_(kernels, &cg_residual8_stage_, scale, ef->bytes + first, many, out);
-}
-/* The values of v, which must be finite, become a bucket: its scale and its codes are written. */
-static void cg_residual8_encode_(const cg_kernels_ *kernels, const cg_ef *ef, size_t bucket, const float *v) {
-    const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
-    uint8_t *at = cg_residual8_scale_at_(ef, bucket);
-    /* 0x7f7f is the upper half of the largest float */
-    const uint32_t scale_up16 = (CG_KERNEL_(kernels, absmax_bits(v, many)) + 0xffffu) >> 16,
-                   scale16 = scale_up16 > 0x7f7fu ? 0x7f7fu : scale_up16;
-    const float scale = cg_as_float_(scale16 << 16);
-    at[0] = (uint8_t)scale16;
-    at[1] = (uint8_t)(scale16 >> 8);
-    cg_bucket_quantize_(kernels, &cg_residual8_stage_, scale, v, many, ef->bytes + first);
-}
-/* e = alpha v + beta e for coordinates [first, first + many), which may begin and end inside a bucket. v holds `many`
-   values. beta e fades as in cg_axpby_fading_, and sums too large for a float become the largest. */
-static void cg_residual8_axpby_(const cg_ef *ef, size_t first, size_t many, float alpha, const float *v, float beta) {
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    float e[CG_EF_BUCKET_];
-    for (size_t i = first, some; i < first + many; i += some) {
-        const size_t bucket = i / CG_EF_BUCKET_, at = i % CG_EF_BUCKET_;
-        some = cg_min_(CG_EF_BUCKET_ - at, first + many - i);
-        cg_residual8_decode_(kernels, ef, bucket, e);
-        cg_axpby_fading_(kernels, cg_at_(v, i - first), some, alpha, beta, e + at);
-        for (size_t j = at; j < at + some; j++) e[j] = cg_saturate_(e[j]);
-        cg_residual8_encode_(kernels, ef, bucket, e);
-    }
-}
-/* e = e + factor v at the coordinates base + index[i], which must ascend: so all that lie in one bucket are rounded
-   once. */
-static void cg_residual8_add_sparse_(
-    const cg_ef *ef, size_t base, const uint64_t *index, size_t many, float factor, const float *v) {
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    float e[CG_EF_BUCKET_];
-    for (size_t i = 0; i < many;) {
-        const size_t bucket = (base + (size_t)index[i]) / CG_EF_BUCKET_;
-        cg_residual8_decode_(kernels, ef, bucket, e);
-        for (; i < many && (base + (size_t)index[i]) / CG_EF_BUCKET_ == bucket; i++) {
-            float *to = e + (base + (size_t)index[i]) % CG_EF_BUCKET_;
-            *to = cg_saturate_(cg_plus_(*to, cg_times_(factor, v[i])));
-        }
-        cg_residual8_encode_(kernels, ef, bucket, e);
-    }
-}
-/* The values of coordinates [first, first + many), any stretch, in out. */
-static void cg_residual8_read_(const cg_ef *ef, size_t first, size_t many, float *out) {
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    float e[CG_EF_BUCKET_];
-    for (size_t i = first, some; i < first + many; i += some) {
-        const size_t at = i % CG_EF_BUCKET_;
-        some = cg_min_(CG_EF_BUCKET_ - at, first + many - i);
-        if (some == CG_EF_BUCKET_) {
-            cg_residual8_decode_(kernels, ef, i / CG_EF_BUCKET_, cg_at_mut_(out, i - first));
-            continue;
-        }
-        cg_residual8_decode_(kernels, ef, i / CG_EF_BUCKET_, e);
-        memcpy(cg_at_mut_(out, i - first), e + at, 4 * some);
-    }
-}
-CG_API_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n) {
-    cg_fenv_ env;
-    if (!ef || (!out && n) || which < 0 || which > 2) return CG_E_ARG;
-    if (n != ef->desc.n) return CG_E_MISMATCH;
-    if (!ef->vector[which] && (which || !ef->bytes)) return CG_E_UNSUPPORTED;
-    env = cg_fenv_enter_();
-    if (!n) {
-    } else if (ef->vector[which]) memcpy(out, ef->vector[which], 4 * n);
-    else cg_residual8_read_(ef, 0, n, out);
-    cg_fenv_leave_(env);
-    return CG_OK;
 }
 
 /* src/ef/step.h */
@@ -1496,6 +1582,7 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
         st->grad_scale = 1.0f;
         st->clip_limit = 0.0f;
     }
+    cg_ef_delay_gradient_(ef, st->g, st->grad_scale);
     cg_ef_set_coefficients_(st, scale);
 }
 /* p has been made, with |p|^2 = energy: the gradient is in the state, or will be. */
@@ -1698,6 +1785,7 @@ CG_API_ cg_status cg_ef_moved(cg_ef *ef, double squared) {
 static void cg_ef_step_end_(cg_ef *ef) {
     ef->pending = 0;
     ef->steps++;
+    cg_ef_delay_residual_(ef);
     if (ef->desc.reset && ef->steps % ef->desc.reset == 0) cg_ef_scale_vector_(ef, 0, 0.0f);
 }
 /* Pass: e = e + factor M, saturated; user is a cg_ef_factor_ctx_. */
@@ -3077,6 +3165,7 @@ static void cg_ef_load_header_(cg_ef *ef, const uint8_t *p) {
     ef->threshold = cg_as_float_(cg_get32_(p + 200));
     ef->mark = cg_get64_(p + CG_EF_MARK_OFFSET_);
     ef->may_withdraw = 0;
+    cg_ef_delay_forget_(ef); /* it is made anew by the next steps */
 }
 /* Reads n floats from p, nothing if v is NULL; returns where the next section begins. */
 static const uint8_t *cg_ef_read_floats_(const uint8_t *p, float *v, size_t n) {

@@ -105,6 +105,9 @@ typedef struct cg_ef_stats { /* of the last step */
     float clipped;           /* the factor that clipping by norm applied, else 1 */
     int silent;              /* 1: LAQ sent nothing */
     int kept;                /* 1: the gradient has entered the state, whether or not it was sent */
+    /* residual over gradient, both divided by the root of a running mean of squared gradients, as Adam does: a sampled,
+       running estimate. Above 3 an Adam behind the mean suffers, above 20 it stalls. 0: the kind has no residual */
+    float delay;
 } cg_ef_stats;
 
 /* The state of one vector. You allocate it; read it only through the functions below. */
@@ -130,6 +133,9 @@ typedef struct cg_ef {
     int may_withdraw;
     float given_by;
     cg_report report; /* see cg_ef_report */
+    /* of stats.delay: running means of squares, in a sample, their weight, and two running sums */
+    float *second;
+    double second_weight, given, delayed;
 } cg_ef;
 
 enum {

@@ -68,6 +68,9 @@
    rounding (see cg_ef_withdraw). A rank decides by its own status: set CG_CONFIRM, so that a step fails on all ranks or
    on none, and all of them fall back.
 
+   DELAY. cg_ef_stats.delay says how much of the gradients waits in the residual, as Adam sees it. Above 3 an Adam
+   behind the mean suffers, above 20 it stalls: send more, or exchange models (DIFFERENCE). For SGD it is no measure.
+
    RANKS THAT DISAGREE. If only the last message of a step is lost, some ranks commit it and others do not. Residuals do
    not mind: they are a rank's own. But H of EF21, DIANA and LAQ and M of ONEBIT_ADAM must be equal on all ranks, and
    would differ for ever. So exchanges of these kinds are confirmed (CG_CONFIRM), which leaves only a message lost in

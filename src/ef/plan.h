@@ -126,6 +126,8 @@ static uint64_t cg_ef_plan_(cg_ef *ef, const cg_ef_desc *d, const cg_ef_needs_ *
     ef->vector[2] = cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) ? (float *)(void *)cg_arena_take_(&arena, vector) : NULL;
     ef->warm = needs->warm_count ? (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, needs->warm_count)) : NULL;
     ef->carry = d->carry ? (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, d->carry)) : NULL;
+    ef->second = cg_ef_delay_count_(d) ? (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, cg_ef_delay_count_(d)))
+                                       : NULL;
     ef->whole = needs->whole_vector ? (float *)(void *)cg_arena_take_(&arena, vector) : NULL;
     ef->scratch = needs->scratch_bytes ? cg_arena_take_(&arena, needs->scratch_bytes) : NULL;
     ef->warm_count = needs->warm_count;
@@ -156,6 +158,7 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
     if (ef->bytes) memset(ef->bytes, 0, n + 2 * ((n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_));
     if (ef->warm) memset(ef->warm, 0, 4 * ef->warm_count);
     if (ef->carry) memset(ef->carry, 0, 4 * ef->desc.carry);
+    cg_ef_delay_forget_(ef);
     memset(&ef->stats, 0, sizeof ef->stats);
     memset(ef->moved, 0, sizeof ef->moved);
     ef->steps = ef->silent = ef->moves = 0;

@@ -9,6 +9,7 @@
 static void cg_ef_step_end_(cg_ef *ef) {
     ef->pending = 0;
     ef->steps++;
+    cg_ef_delay_residual_(ef);
     if (ef->desc.reset && ef->steps % ef->desc.reset == 0) cg_ef_scale_vector_(ef, 0, 0.0f);
 }
 /* Pass: e = e + factor M, saturated; user is a cg_ef_factor_ctx_. */

@@ -164,6 +164,7 @@ static void cg_ef_load_header_(cg_ef *ef, const uint8_t *p) {
     ef->threshold = cg_as_float_(cg_get32_(p + 200));
     ef->mark = cg_get64_(p + CG_EF_MARK_OFFSET_);
     ef->may_withdraw = 0;
+    cg_ef_delay_forget_(ef); /* it is made anew by the next steps */
 }
 /* Reads n floats from p, nothing if v is NULL; returns where the next section begins. */
 static const uint8_t *cg_ef_read_floats_(const uint8_t *p, float *v, size_t n) {

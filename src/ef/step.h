@@ -312,6 +312,7 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
         st->grad_scale = 1.0f;
         st->clip_limit = 0.0f;
     }
+    cg_ef_delay_gradient_(ef, st->g, st->grad_scale);
     cg_ef_set_coefficients_(st, scale);
 }
 /* p has been made, with |p|^2 = energy: the gradient is in the state, or will be. */
