@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "compgrad_ef.h"
 
@@ -26,6 +27,7 @@ typedef struct net {
     int hurt_rank, hurt_call;   /* a byte that it receives is changed */
     net_message *first[NET_MOST][NET_MOST], *last[NET_MOST][NET_MOST]; /* from, to */
     int sizes_differ; /* a message was not as long as its receiver expected */
+    int stuck;        /* ranks that waited for ever */
 } net;
 typedef struct net_end {
     net *w;
@@ -54,7 +56,15 @@ static int net_sendrecv(void *user, const void *out, size_t out_bytes, int to, v
     pthread_cond_broadcast(&w->wake);
     if (!code && from >= 0) {
         net_message *m;
-        while (!w->first[from][me] && !w->broken) pthread_cond_wait(&w->wake, &w->lock);
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += 20;
+        while (!w->first[from][me] && !w->broken)
+            if (pthread_cond_timedwait(&w->wake, &w->lock, &until)) {
+                w->stuck++;
+                w->broken = 1;
+                pthread_cond_broadcast(&w->wake);
+            }
         m = w->first[from][me];
         if (!m) code = 8;
         else {

@@ -158,7 +158,153 @@ TEST whatever_opens_steps_as_by_hand(void) {
     PASS();
 }
 
-SUITE(all) { RUN_TEST(whatever_opens_steps_as_by_hand); }
+/* ---- a step that fails at any message ---- */
+
+static const char *const faulty[] = { "topk:0.05 memory=momentum:0.9", "efsign route=scatter seed=3 dense=1", "dense",
+    "absmax:4:512 memory=ef21 route=ring", "topk:0.05 route=merge small=100", "randk:0.1 memory=diana", "lowrank:2",
+    "eden:2 memory=difference route=server", "topk:0.05 memory=laq:0.1", "topk:0.05|f16 memory=classic:8bit route=tree",
+    "topk:0.05 route=shared warmup=power:2:1", "sign memory=signum:0.9 fold=vote route=scatter" };
+static const int is_raw[] = { 0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0 }; /* in step 2 */
+enum { FAULTY = sizeof faulty / sizeof *faulty, STEPS = 4, FAILS_AT = 2 };
+typedef struct fault_job {
+    int hurt; /* bytes are changed, not a callback failed */
+    size_t config;
+    cg_status status[RANKS];
+    float result[RANKS][STEPS][TENSORS][MOST];
+    unsigned char state[RANKS][200000];
+    size_t state_bytes[RANKS];
+    int calls[RANKS];
+    int failed, mixed, passed;
+} fault_job;
+/* All vectors of the state, one after the other. */
+static size_t state_of(const cg_mean *m, unsigned char *to) {
+    size_t at = 0;
+    for (size_t i = 0; i < TENSORS; i++)
+        for (int which = 0; which < 3; which++) {
+            float v[MOST];
+            if (cg_ef_read(cg_mean_state(m, i), which, v, shapes[i].n) != CG_OK) continue;
+            memcpy(to + at, v, 4 * shapes[i].n);
+            at += 4 * shapes[i].n;
+        }
+    return at;
+}
+static void fill(int rank, float *const *x, uint64_t step) {
+    for (size_t i = 0; i < TENSORS; i++)
+        for (size_t j = 0; j < shapes[i].n; j++) x[i][j] = value(rank, i, j, step);
+}
+static int is_as_filled(int rank, float *const *x, uint64_t step) {
+    for (size_t i = 0; i < TENSORS; i++)
+        for (size_t j = 0; j < shapes[i].n; j++)
+            if (x[i][j] != value(rank, i, j, step)) return 0;
+    return 1;
+}
+/* One run; fail_call < 0: without a fault, and its results are kept. */
+static int fault_run(net *w, int rank, fault_job *job, int fail_rank, int fail_call) {
+    static unsigned char before[RANKS][200000], after[RANKS][200000];
+    static float grad[RANKS][TENSORS][MOST];
+    float *x[TENSORS] = { grad[rank][0], grad[rank][1], grad[rank][2] };
+    net_end end;
+    cg_transport t = net_transport(&end, w, rank);
+    const size_t bytes = cg_mean_memory_of(faulty[job->config], shapes, TENSORS, &t, NULL, 0);
+    void *mem = malloc(bytes);
+    cg_mean *m;
+    size_t len;
+    int failures = 0;
+    NEED(cg_mean_open_of(&m, faulty[job->config], shapes, TENSORS, &t, mem, bytes) == CG_OK);
+    for (uint64_t step = 0; step < STEPS; step++) {
+        fill(rank, x, step);
+        len = state_of(m, before[rank]);
+        net_meet(w);
+        if (rank == 0 && step == FAILS_AT && fail_call >= 0) {
+            w->fail_rank = w->hurt_rank = fail_rank;
+            w->fail_call = job->hurt ? -1 : fail_call;
+            w->hurt_call = job->hurt ? fail_call : -1;
+        }
+        net_meet(w);
+        job->status[rank] = cg_mean_step(m, x);
+        if (fail_call < 0) job->calls[rank] = w->calls[rank];
+        net_meet(w);
+        if (rank == 0) w->fail_call = w->hurt_call = -1;
+        for (int r = 0; r < RANKS; r++) failures += job->status[r] != CG_OK;
+        if (job->status[rank] != CG_OK && (fail_call < 0 || step != FAILS_AT))
+            printf("%s: %d of %d, step %d: %s\n", faulty[job->config], fail_call, fail_rank, (int)step, cg_mean_why(m));
+        if (fail_call < 0 || step != FAILS_AT) NEED(job->status[rank] == CG_OK);
+        if (job->status[rank] != CG_OK) { /* as before the call */
+            cg_report report;
+            cg_mean_report(m, &report);
+            NEED(is_as_filled(rank, x, step));
+            NEED(cg_mean_steps(m) == step);
+            NEED(len == state_of(m, after[rank]) && !memcmp(before[rank], after[rank], len));
+            NEED(report.status == (uint32_t)job->status[rank] && strlen(cg_mean_why(m)) > 10);
+        }
+        net_meet(w);
+        if (rank == 0 && failures && step == FAILS_AT) {
+            if (failures < RANKS) job->mixed++;
+            else job->failed++;
+        }
+        if (failures && failures < RANKS) { /* the others have taken it, so all are told, until they agree */
+            fill(rank, x, step);
+            NEED(cg_mean_step(m, x) == CG_E_MISMATCH);
+            NEED(is_as_filled(rank, x, step) && strstr(cg_mean_why(m), "cg_mean_agree"));
+            net_meet(w);
+            NEED(cg_mean_agree(m) == CG_OK);
+            NEED(cg_mean_steps(m) == step + 1);
+            fill(rank, x, step + 1);
+            net_meet(w);
+            NEED(cg_mean_step(m, x) == CG_OK);
+            break;
+        }
+        if (failures) NEED(cg_mean_step(m, x) == CG_OK); /* the same again */
+        failures = 0;
+        for (size_t i = 0; i < TENSORS; i++) {
+            if (fail_call < 0) memcpy(job->result[rank][step][i], x[i], 4 * shapes[i].n);
+            NEED(!memcmp(job->result[rank][step][i], x[i], 4 * shapes[i].n));
+        }
+        if (step < STEPS - 1) continue;
+        if (fail_call < 0) job->state_bytes[rank] = state_of(m, job->state[rank]);
+        NEED(state_of(m, after[rank]) == job->state_bytes[rank]);
+        NEED(!memcmp(after[rank], job->state[rank], job->state_bytes[rank]));
+        if (rank == 0) job->passed++;
+    }
+    net_meet(w);
+    free(mem);
+    return 0;
+}
+static int fault_worker(net *w, int rank, void *user) {
+    fault_job *job = (fault_job *)user;
+    unsigned turn = 0;
+    for (size_t config = 0; config < FAULTY; config++) {
+        net_meet(w);
+        if (rank == 0) job->config = config;
+        net_meet(w);
+        /* floats that an allreduce adds up on the way have no checksum */
+        if (job->hurt && is_raw[config]) continue;
+        fault_run(w, rank, job, 0, -1);
+        net_meet(w);
+        for (int r = 0; r < RANKS; r++)
+            for (int call = 0; call < job->calls[r]; call++)
+                if (!spared(&turn, 5)) fault_run(w, rank, job, r, call);
+    }
+    return 0;
+}
+TEST a_step_that_fails_has_changed_nothing(int hurt) {
+    static net w;
+    static fault_job job;
+    memset(&job, 0, sizeof job);
+    job.hurt = hurt;
+    ASSERT_EQ(0, net_run(&w, RANKS, fault_worker, &job));
+    printf("%d failed, %d mixed, %d ended as without a fault\n", job.failed, job.mixed, job.passed);
+    ASSERT_EQ(0, w.sizes_differ);
+    ASSERT_EQ(0, w.stuck);
+    ASSERT(job.failed > 20);
+    PASS();
+}
+
+SUITE(all) {
+    RUN_TEST(whatever_opens_steps_as_by_hand);
+    RUN_TESTp(a_step_that_fails_has_changed_nothing, 0);
+    RUN_TESTp(a_step_that_fails_has_changed_nothing, 1);
+}
 GREATEST_MAIN_DEFS();
 int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
