@@ -300,8 +300,129 @@ TEST a_step_that_fails_has_changed_nothing(int hurt) {
     PASS();
 }
 
+/* ---- saved states ---- */
+
+static const char *const saved_configs[] = { "topk:0.05 memory=momentum:0.9", "efsign route=scatter",
+    "efsign memory=classic:8bit route=server", "absmax:4:512 memory=ef21", "eden:2 memory=difference", "qsgd:2",
+    "topk:0.05 memory=laq:0.1" };
+enum { SAVED = sizeof saved_configs / sizeof *saved_configs, SAVE_CAP = 200000 };
+typedef struct save_job {
+    size_t config;
+    unsigned char blob[RANKS][SAVE_CAP];
+    size_t len[RANKS];
+    float next[RANKS][TENSORS][MOST];
+} save_job;
+/* The residual of value i of all tensors, with its carry's share, at scale 1. */
+static double unsent(const cg_mean *m, const cg_tensor *list, size_t tensors, int ranks, size_t i) {
+    float v[MOST];
+    for (size_t t = 0; t < tensors; i -= list[t].n, t++) {
+        const cg_ef *ef = cg_mean_state(m, t);
+        if (i >= list[t].n) continue;
+        if (cg_ef_read(ef, CG_EF_ERROR, v, list[t].n) != CG_OK) return 0.0;
+        return (double)v[i] / (double)cg_ef_scale(ef) +
+            (ef->carry && i >= ef->carry_first && i - ef->carry_first < ef->desc.carry
+                    ? ranks * (double)ef->carry[i - ef->carry_first]
+                    : 0.0);
+    }
+    return 0.0;
+}
+static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
+static int save_worker(net *w, int rank, void *user) {
+    static const cg_tensor moved[2] = { { "x", 700, 0 }, { "y", 535, 0 } };
+    static float grad[RANKS][TENSORS][MOST];
+    static double mean_unsent[1235];
+    save_job *job = (save_job *)user;
+    float *x[TENSORS] = { grad[rank][0], grad[rank][1], grad[rank][2] };
+    for (size_t c = 0; c < SAVED; c++) {
+        const char *config = saved_configs[c];
+        net_end end;
+        cg_transport t = net_transport(&end, w, rank), two;
+        size_t bytes = cg_mean_memory_of(config, shapes, TENSORS, &t, NULL, 0);
+        void *mem = malloc(bytes), *mem2;
+        const void *bufs[RANKS];
+        cg_mean *m, *other;
+        NEED(cg_mean_open_of(&m, config, shapes, TENSORS, &t, mem, bytes) == CG_OK);
+        for (uint64_t step = 0; step < 3; step++) {
+            fill(rank, x, step);
+            NEED(cg_mean_step(m, x) == CG_OK);
+        }
+        NEED(cg_mean_save_bytes(m) <= SAVE_CAP);
+        NEED(cg_mean_save(m, job->blob[rank], cg_mean_save_bytes(m) - 1, &job->len[rank]) == CG_E_CAPACITY);
+        NEED(cg_mean_save(m, job->blob[rank], SAVE_CAP, &job->len[rank]) == CG_OK);
+        NEED(job->len[rank] == cg_mean_save_bytes(m));
+        net_meet(w);
+        pthread_mutex_lock(&one_by_one);
+        for (size_t i = 0; i < 1235; i++) { mean_unsent[i] += unsent(m, shapes, TENSORS, RANKS, i) / RANKS; }
+        pthread_mutex_unlock(&one_by_one);
+        fill(rank, x, 3);
+        NEED(cg_mean_step(m, x) == CG_OK);
+        for (size_t i = 0; i < TENSORS; i++) memcpy(job->next[rank][i], x[i], 4 * shapes[i].n);
+        /* as it was: the next step gives the same */
+        mem2 = malloc(bytes);
+        NEED(cg_mean_open_of(&other, config, shapes, TENSORS, &t, mem2, bytes) == CG_OK);
+        NEED(cg_mean_load(other, job->blob[rank], job->len[rank]) == CG_OK);
+        NEED(cg_mean_steps(other) == 3);
+        fill(rank, x, 3);
+        NEED(cg_mean_step(other, x) == CG_OK);
+        for (size_t i = 0; i < TENSORS; i++) NEED(!memcmp(job->next[rank][i], x[i], 4 * shapes[i].n));
+        free(mem2);
+        for (int r = 0; r < RANKS; r++) bufs[r] = job->blob[r];
+        net_meet(w);
+        /* for two ranks, and for other tensors on three */
+        if (rank < 2) {
+            two = t;
+            two.size = 2;
+            bytes = cg_mean_memory_of(config, shapes, TENSORS, &two, NULL, 0);
+            mem2 = malloc(bytes);
+            NEED(cg_mean_open_of(&other, config, shapes, TENSORS, &two, mem2, bytes) == CG_OK);
+            NEED(cg_mean_load(other, job->blob[rank], job->len[rank]) == CG_E_MISMATCH);
+            NEED(strstr(cg_mean_why(other), "cg_mean_load_mean"));
+            NEED(cg_mean_load_mean(other, bufs, job->len, 2) == CG_E_ARG);
+            NEED(cg_mean_load_mean(other, bufs, job->len, RANKS) == CG_OK);
+            NEED(cg_mean_steps(other) == 3);
+            for (size_t i = 0; i < 1235 && !strstr(config, "ef21") && !strstr(config, "laq"); i++) {
+                const double was = mean_unsent[i], is = unsent(other, shapes, TENSORS, 2, i);
+                const double off = was - is, most = strstr(config, "8bit") ? 0.05 : 1e-5;
+                NEED(off < most && -off < most);
+            }
+            free(mem2);
+        }
+        bytes = cg_mean_memory_of(config, moved, 2, &t, NULL, 0);
+        mem2 = malloc(bytes);
+        NEED(cg_mean_open_of(&other, config, moved, 2, &t, mem2, bytes) == CG_OK);
+        NEED(cg_mean_load(other, job->blob[rank], job->len[rank]) == CG_E_MISMATCH);
+        NEED(strstr(cg_mean_why(other), "3 tensors"));
+        NEED(cg_mean_load_moved(other, bufs + rank, job->len + rank, 1) == CG_OK);
+        NEED(cg_mean_load(m, job->blob[rank], job->len[rank]) == CG_OK);
+        for (size_t i = 0; i < 1235; i++) {
+            const double was = unsent(m, shapes, TENSORS, RANKS, i), is = unsent(other, moved, 2, RANKS, i);
+            if (strstr(config, "8bit")) NEED(was - is < 0.1 && is - was < 0.1);
+            else if (cg_mean_state(m, 0)->carry || cg_mean_state(m, 0)->scale != 1.0f)
+                NEED(was - is < 1e-6 && is - was < 1e-6);
+            else NEED(was == is);
+        }
+        for (size_t i = 0, at = 0; i < 2; at += moved[i++].n) /* they can step, and agree on what they received */
+            for (size_t j = 0; j < moved[i].n; j++) x[i][j] = value(rank, i, j, 3);
+        NEED(cg_mean_step(other, x) == CG_OK);
+        NEED(cg_mean_steps(other) == 4);
+        free(mem2);
+        free(mem);
+        net_meet(w);
+        if (rank == 0) memset(mean_unsent, 0, sizeof mean_unsent);
+        net_meet(w);
+    }
+    return 0;
+}
+TEST states_are_saved_and_loaded(void) {
+    static net w;
+    static save_job job;
+    ASSERT_EQ(0, net_run(&w, RANKS, save_worker, &job));
+    PASS();
+}
+
 SUITE(all) {
     RUN_TEST(whatever_opens_steps_as_by_hand);
+    RUN_TEST(states_are_saved_and_loaded);
     RUN_TESTp(a_step_that_fails_has_changed_nothing, 0);
     RUN_TESTp(a_step_that_fails_has_changed_nothing, 1);
 }

@@ -67,4 +67,21 @@ CG_API_ const cg_ef *cg_mean_state(const cg_mean *mean, size_t tensor);
 /* memory=laq, after every update of the model: squared = |tensor after - tensor before|^2. */
 CG_API_ CG_CHECKED_ cg_status cg_mean_moved(cg_mean *mean, size_t tensor, double squared);
 
+/* Bytes that cg_mean_save writes; 0: mean is not open. */
+CG_API_ size_t cg_mean_save_bytes(const cg_mean *mean);
+/* Writes the state of this rank, with configuration, steps and the names of all tensors, to buf[0..*len). */
+CG_API_ CG_CHECKED_ cg_status cg_mean_save(const cg_mean *mean, void *buf, size_t cap, size_t *len);
+/* Restores a state that this rank has saved, into a mean that was opened in the same way; buf may be any bytes.
+   CG_E_MISMATCH: tensors, their names, memory or number of ranks are others. After an error nothing has changed. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_load(cg_mean *mean, const void *buf, size_t len);
+/* The same for another number of ranks: every rank loads the mean of the states of all ranks that saved, so that what
+   has not been sent stays the same in the mean over ranks. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_load_mean(
+    cg_mean *mean, const void *const *bufs, const size_t *lens, size_t count);
+/* The same for other tensors, of as many values in all (say, other buckets of one model): the states of all tensors,
+   one behind the other, are cut anew, and what has not been sent stays in its place. count is 1, for the state of this
+   rank, or that of all ranks that saved. The start of low-rank iterations and thresholds are forgotten. */
+CG_API_ CG_CHECKED_ cg_status cg_mean_load_moved(
+    cg_mean *mean, const void *const *bufs, const size_t *lens, size_t count);
+
 #endif /* COMPGRAD_EF_MEAN_H */
