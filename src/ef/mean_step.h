@@ -62,6 +62,27 @@ static size_t cg_mean_blamed_(const cg_mean *m, cg_status s) {
     }
     return m->tensors;
 }
+/* After a step for an optimizer that divides by the root of a variance: says so where too much waits in a residual. */
+static void cg_mean_delay_why_(cg_mean *m) {
+    cg_text_ t = cg_mean_text_(m->why, sizeof m->why);
+    size_t most = m->tensors;
+    float delay = 3.0f;
+    for (size_t i = 0; i < m->tensors; i++)
+        if (m->tensor[i].ef && m->tensor[i].ef->stats.delay > delay) {
+            most = i;
+            delay = m->tensor[i].ef->stats.delay;
+        }
+    if (most == m->tensors) return;
+    cg_text_str_(&t, "ok, but ");
+    cg_mean_tensor_name_(&t, most, m->tensor[most].name);
+    cg_text_str_(&t, " has ");
+    cg_text_uint_(&t, delay < 1e6f ? (uint64_t)delay : 1000000);
+    cg_text_str_(&t,
+        " gradients waiting in its residual, as Adam counts them: above 3 it suffers, above 20 it stalls. Send more, "
+        "or "
+        "take memory=difference and an unbiased operator, as in 'wangni:0.01|efsign|golomb optimizer=adam'");
+    *t.at = 0;
+}
 static cg_status cg_mean_step_(cg_mean *m, float *const *grads, const float *const *variances) {
     size_t active = 0, blamed = m->tensors;
     cg_status s;
@@ -104,6 +125,7 @@ static cg_status cg_mean_step_(cg_mean *m, float *const *grads, const float *con
         if (m->tensor[i].ef && m->tensor[i].result) memcpy(grads[i], m->tensor[i].result, 4 * m->tensor[i].n);
     m->steps++;
     memcpy(m->why, "ok", 3);
+    if (cg_mean_optimizer_at_(m->config.optimizer)->divides) cg_mean_delay_why_(m);
     return CG_OK;
 }
 CG_API_ cg_status cg_mean_step_with(cg_mean *mean, float *const *grads, const float *const *variances) {
