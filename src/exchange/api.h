@@ -149,6 +149,9 @@ typedef struct cg_exchange_desc {
     /* Of reduce_scatter and all_gather: rank r has the values [bounds[r], bounds[r + 1]) of x; N + 1 numbers that begin
        with 0, do not fall and end with n. NULL: as cg_stripe_begin gives them */
     const size_t *bounds;
+    /* Of cg_exchange_levels: what the operator has left out of earlier vectors, a float for each value, zeros before
+       the first step. NULL: none is kept */
+    float *residual;
     float *mine; /* of the same routes: where this rank's stripe is; NULL: at its place in x (or into) */
     /* What a message costs: alpha seconds and beta seconds per byte. Routes and ways to sum are chosen by it. 0: 4e-5
        and 2e-9, a common network */
@@ -215,6 +218,23 @@ CG_API_ CG_CHECKED_ cg_status cg_all_gather(const cg_exchange_desc *desc, const 
     const float *mine, const size_t *bounds, float *x, size_t n, void *mem, size_t bytes, cg_report *report);
 CG_API_ size_t cg_all_gather_memory(
     const cg_exchange_desc *desc, const cg_transport *transport, size_t n, const size_t *bounds);
+
+/* ---- two levels: nodes of several ranks each ---- */
+
+/* x := the mean over all ranks of all nodes, with the same bits everywhere. node: the ranks of this node, as many in
+   each; across: the ranks with this one's number in every node. Inside, each rank gets the fold of a stripe by
+   inner->op; it exchanges that by `outer` with the other nodes (any operator and route; top-k, say); and the stripes
+   go back to the node by inner->back (NULL: as f32). inner->residual (n floats) and outer->residual (as many as the
+   stripe, cg_stripe_begin) keep what op leaves out; inner->carry (as many) what back leaves out, outer->carry what
+   its route says. With CG_CONFIRM in either description all ranks of all nodes succeed or none does, unless a message
+   of the closing between nodes is lost or damaged. After an error x, residuals and carries are as before; report.rank
+   is a rank of the transport on which the error was found: that of the node for the routes reduce_scatter and
+   all_gather. report has the bytes and rounds of all; used is NULL. No weights, folds or model. */
+CG_API_ CG_CHECKED_ cg_status cg_exchange_levels(const cg_exchange_desc *inner, const cg_transport *node,
+    const cg_exchange_desc *outer, const cg_transport *across, float *x, size_t n, void *mem, size_t bytes,
+    cg_report *report);
+CG_API_ size_t cg_exchange_levels_memory(const cg_exchange_desc *inner, const cg_transport *node,
+    const cg_exchange_desc *outer, const cg_transport *across, size_t n);
 
 /* ---- one exchange, message by message ---- */
 

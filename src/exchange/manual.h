@@ -173,6 +173,10 @@
    ... around. Over allgather or broadcast the order is that of the ranks. All ranks get the same bits from every
    way. Ranks whose ways differ, because desc.sum, alpha, beta or the callbacks do, are told: CG_E_MISMATCH.
 
+   LEVELS. cg_exchange_levels takes two transports: reduce_scatter inside each node, an exchange of the stripes between
+   nodes by any operator and route, all_gather inside. desc.residual of either level keeps what its operator leaves out:
+     sum of x + residuals before = N mean + residuals after, where those of a stripe stand for all ranks of the node.
+
    FOLDS. w is a rank's weight (desc.weight), W their sum, D its decoded packet.
      mean          (sum of w D) / W     every route
      sum           sum of w D           every route; a sum too large for f32 is Inf by allgather, and CG_E_NONFINITE

@@ -285,6 +285,7 @@ static const char *cg_bad_field_(const cg_ex_ *ex) {
         return "this way to sum needs the sendrecv callback: give it, or take CG_SUM_AUTO";
     if (d->fold_limit != 0.0f && !(cg_fold_row_of_(d->fold)->traits & CG_FOLD_IS_ROBUST_))
         return "fold_limit is for the folds trimmed and clipped: it must be 0";
+    if (d->residual) return "residual is for cg_exchange_levels: for one exchange cg_ef_exchange keeps it";
     if (!CG_RESERVE_IS_ZERO_(d->reserved)) return "desc.reserved must be 0: start from CG_ZERO";
     if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
     return cg_bad_bounds_(ex);
