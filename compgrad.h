@@ -69,6 +69,22 @@
    For other CPUs, such as AArch64 and WebAssembly, the implementation does not compile with both; declarations do.)
    Random numbers are a function of the tag and the index.
 
+   SEGMENTS. Tensors that lie one behind the other in x can share a packet: cg_extra.segments says how long they are,
+   which of them have an operator of their own, and which are exact (norms, biases). Each keeps its own scales,
+   selection and random numbers: the floats are those of a call for each tensor, with tag.tensor + i. A packet of 200
+   tensors of 300 values takes 4 to 10 bytes for each of them beside their values, in place of a header of 168.
+   CG_SEGMENTS_GLOBAL selects from all of them together.
+
+       cg_segments seg = CG_ZERO;
+       cg_extra side = CG_ZERO;
+       seg.n = lengths, seg.count = tensors;            // of all tensors in x, one behind the other
+       seg.op = numbers;                                // CG_SEGMENT_OP, or CG_SEGMENT_EXACT for norms and biases
+       side.segments = &seg;                            // cap: cg_bound_with; scratch: cg_scratch_with
+       s = cg_compress_with(&op, &tag, &side, x, n, packet, cap, &len, scratch, cg_scratch_with(&op, &side, n));
+
+   Whatever takes a packet takes one with segments; version 0.1 refuses it with CG_E_VERSION. cg_segment_inspect looks
+   at one segment, and cg_segment_copy makes a packet of it.
+
    ERROR FEEDBACK. A biased operator drops a part of the gradient. Error feedback (compgrad_ef.h) keeps that part, the
    residual, and adds it to the next gradient; without it training stalls. An unbiased operator with omega > 1 would
    make the residual grow without bound: use it :unscaled, or divide its result by 1 + omega, as compgrad_ef.h does.
@@ -87,8 +103,9 @@
    LEAVING OUT. A small device carries what it uses: define COMPGRAD_ONLY, and for each name in the table of operators
    below COMPGRAD_WITH_ and the name in capitals, as in COMPGRAD_WITH_TOPK and COMPGRAD_WITH_F16; presets need the
    stages that they are made of. Dense f32 values, packed symbols and the codes eliasfano and bitmap are always there.
-   An operator or packet with a stage that was left out is CG_E_VERSION, and the sentence names it: that of
-   cg_op_parse_why, of cg_op_about, or of a report. With gcc -Os, COMPGRAD_NO_SIMD, -ffunction-sections and
+   COMPGRAD_WITH_SEGMENTS keeps packets with segments. An operator or packet with a stage that was left out, or with
+   segments that were, is CG_E_VERSION, and the sentence names the stage: that of cg_op_parse_why, of cg_op_about, or
+   of a report. With gcc -Os, COMPGRAD_NO_SIMD, -ffunction-sections and
    -Wl,--gc-sections, topk and f16 take less than 40 KB.
 
    CHOOSING. cg_op_about(&op, n, &about) says, without a vector, whether an operator is unbiased, how large its error is
@@ -302,7 +319,7 @@
          +----------------+---------------------+----------------------------+
           <------------- value bytes ----------> <------ index bytes ------->
 
-     v          version of the format: 1
+     v          version of the format: 1; 2 of a packet with segments, see below
      ix         code of the indices: 0 none, 1 Elias-Fano, 2 bitmap, 3 Golomb-Rice
      stage      id u8, flags u8, arg u16, size u32, value f32. The stages are sample, transform, select, quantize, code
                 (id is the code of the indices, arg the code of the values), clip (which decoders do not need)
@@ -330,7 +347,51 @@
      checksum   two 64-bit sums over the packet as u32 words w[0..M), with the checksum itself taken as zeros:
                 the sum of w[i] and the sum of (M-i)*w[i], modulo 2^64. They reveal any change within two words less
                 than 16 GiB apart (d1 + d2 = 0 and (i-j)*d1 = 0 mod 2^64 force d1 = 0), and so every one- and two-bit
-                error and every burst of up to 33 bits. */
+                error and every burst of up to 33 bits.
+
+   THE PACKET WITH SEGMENTS has the same header with version 2, so that 168 bytes tell its length. Its checksum covers
+   all of it. A segment is a packet of its own without its header: that is made again from its entry in the table.
+
+     byte 0        4  5  6    8                              80       88      96      104              128
+         +---------+--+--+----+------------------------------+--------+--------+--------+----------------+
+         | "cgpk"  | 2|fl| 0  | six stages of 12 bytes each  | n      | drawn  | k      | seed .. rank   |
+         +---------+--+--+----+------------------------------+--------+--------+--------+----------------+
+        128      136         144         148         152        168
+         +--------+-----------+-----------+-----------+----------+
+         | bodies | table     | threshold | segments  | checksum |
+         +--------+-----------+-----------+-----------+----------+
+        168
+         +-----------------+-----------------+---------+-----------------+
+         | body of the 1st | body of the 2nd | ...     | table           |
+         +-----------------+-----------------+---------+-----------------+
+          <--------------- bodies --------------------> <---- table ---->
+
+     fl         1: a selection of all segments together (CG_SEGMENTS_GLOBAL). 2: the table names operators. 4: the table
+                names tensors
+     stages     of segments that name no other operator
+     n drawn k  sums over all segments
+     tensor     of the first segment, unless the table names tensors
+     bodies     bytes of all bodies; table: bytes of the table. Both are multiples of 4
+     threshold  with fl & 1 that of the selection; otherwise 0
+     segments   how many, u32, at least 1
+     body       value bytes, then index bytes of the segment, as above
+     table      Numbers are varints: 7 bits a byte, the lowest first, with bit 7 set in all bytes but the last, as short
+                as can be. If fl & 2, first the number of operators, then each as six stages of 12 bytes. Then
+                an entry for each segment:
+                  skip         if fl & 4; otherwise 0. The tensor is that of the segment before, plus 1 + skip, modulo
+                               2^32; of the first segment that of the header plus skip
+                  n            length of the segment
+                  operator     if fl & 2; otherwise 0. 0: that of the header, 1: dense f32, 2 + j: j of the table
+                  drawn        if its sample is randk
+                  k            if it has a selection
+                  support      u32, if its selection is given: the size of that stage
+                  threshold    f32, if its selection is topk, mstopk, dgc or sidco, but not with fl & 1 and operator 0
+                  value words  value bytes / 4, if it has a code for values or a codec of the user's
+                  index words  index bytes / 4, if its indices are Golomb coded
+                What an entry does not have follows from the rest: drawn and k as the header's text says, value bytes of
+                packed codes, and the code of the indices, which is the one that the operator names, or the shorter one
+                of Elias-Fano and bitmap, or Elias-Fano if k is 0 or both are as long. Zeros fill the table up to a
+                multiple of 4 bytes. Of a selection of all segments k may be any number up to n. */
 
 /* src/core/api.h */
 /* api: the public declarations of compgrad.h
@@ -737,6 +798,29 @@ typedef struct cg_codec {
     const void *user; /* for your use */
 } cg_codec;
 
+/* One packet of several tensors that lie one behind the other in x: they keep their own statistics, scales, selection
+   and random numbers, as if each were compressed by a call of its own, but share one header and one checksum. What they
+   decode to is the same, bit for bit, as that of such calls. */
+enum { CG_SEGMENT_OP = 0, CG_SEGMENT_EXACT = 1, CG_SEGMENT_OPS = 2 }; /* cg_segments.op[i] */
+enum {
+    /* A selection of the call's operator selects from all segments together that have this operator, as if they were
+       one vector: topk:0.01 keeps 1 % of all of them, most where the largest values are. Scales stay those of each
+       segment. For selections of single values that need neither aux nor a support, without a sample, transform or
+       codec of yours, and for less than 2^32 values. */
+    CG_SEGMENTS_GLOBAL = 1
+};
+typedef struct cg_segments {
+    const size_t *n; /* their lengths, which add up to the n of the call; 0 is allowed */
+    size_t count;    /* at least 1, less than 2^32 */
+    /* What compresses segment i. CG_SEGMENT_OP: the operator of the call; CG_SEGMENT_EXACT: 32-bit floats, for norms
+       and biases; CG_SEGMENT_OPS + j: ops[j]. NULL: the operator of the call, all of them */
+    const uint32_t *op;
+    const cg_op *ops;
+    size_t op_count;
+    const uint32_t *tensor; /* cg_tag.tensor of segment i; NULL: that of the call plus i */
+    uint32_t flags;         /* CG_SEGMENTS_GLOBAL or 0 */
+} cg_segments;
+
 /* cg_extra.flags: decode dense packets in one pass, while the checksum is computed. If the packet turns out to be
    corrupt, y has been written to: it is then unspecified. */
 enum { CG_DECODE_DIRECT = 1 };
@@ -762,6 +846,9 @@ typedef struct cg_extra {
        rank's own. Only for encoding, and for packets that are added once: not for sums that are encoded again */
     uint32_t correlated;
     uint32_t reserved32; /* must be 0 */
+    /* Encoding: x consists of these segments. Each is given its part of aux, scale and support, if its operator uses
+       them; such a support has the same segments. Decoding does not look at it. NULL: x is one vector */
+    const cg_segments *segments;
 } cg_extra;
 typedef cg_extra cg_side; /* the name of version 0.1 */
 
@@ -774,6 +861,10 @@ typedef struct cg_info {
     uint32_t index_code; /* CG_CODE_ELIAS_FANO, CG_CODE_BITMAP or CG_CODE_GOLOMB; 0: no indices */
     float threshold;     /* smallest magnitude that topk, mstopk, dgc or sidco kept; otherwise 0 */
     size_t value_bytes, index_bytes, packet_bytes; /* packet_bytes: the whole packet */
+    /* A packet with segments: how many, and CG_SEGMENTS_GLOBAL or 0 beside bits of no concern. Then drawn and k are
+       those of all segments, value_bytes their values and indices, index_bytes the table of segments, op the operator
+       of those that have no other, tag.tensor that of the first unless the table names another. 0: it has none */
+    uint32_t segments, segment_flags;
 } cg_info;
 
 /* The most bytes that a packet of n values can take. 0: the operator is not valid, does not fit n (a matrix), or the
@@ -783,6 +874,8 @@ CG_API_ size_t cg_bound(const cg_op *op, size_t n);
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *side, size_t n);
 /* Bytes of scratch that cg_compress needs for n values; 0: none, or the operator is not valid (then cg_bound is 0). */
 CG_API_ size_t cg_scratch(const cg_op *op, size_t n);
+/* The same with cg_extra, which segments need. */
+CG_API_ size_t cg_scratch_with(const cg_op *op, const cg_extra *side, size_t n);
 
 /* Writes x[0..n) as a packet, and its length to *len.
    Requires: x may be NULL only if n is 0. scratch may be NULL only if scratch_bytes is 0. x, packet and scratch must
@@ -818,6 +911,17 @@ CG_API_ CG_CHECKED_ cg_status cg_clear(const void *packet, size_t len, float *y,
    that a receiver can learn packet_bytes before it has the rest. */
 CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info);
 
+/* Segment i of a whole packet with segments, which is checked up to that segment, but for its checksum and values: what
+   cg_inspect would say of a packet of this segment alone, and *first (NULL: not wanted), its first value in x. With
+   CG_SEGMENTS_GLOBAL info->k may be any number. CG_E_ARG: there is no such segment. */
+CG_API_ CG_CHECKED_ cg_status cg_segment_inspect(
+    const void *packet, size_t len, size_t i, cg_info *info, uint64_t *first);
+/* Segment i of a packet with segments as a packet of its own: what cg_compress would have made of it (of a selection
+   from all segments, a packet of threshold:0). info->packet_bytes of cg_segment_inspect suffices for cap. The packet is
+   verified. After an error *out_len is 0. */
+CG_API_ CG_CHECKED_ cg_status cg_segment_copy(
+    const cg_extra *side, const void *packet, size_t len, size_t i, void *out, size_t cap, size_t *out_len);
+
 /* ---- adding packets without decoding them ----
    The packets must belong to one vector (equal n, seed, step and tensor) and have equal samples and transforms, and all
    or none of them a selection; otherwise CG_E_MISMATCH. The sum is again a packet:
@@ -827,6 +931,7 @@ CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info
      - all others are added as 32-bit floats, in the order given, and transformed back only when the sum is decoded.
    If the sample or rotation of any of them is private, all are decoded instead, and the sum is a dense packet: only n
    and tag need to be equal then.
+   Packets with segments are added segment by segment, up to 256 of them, if they have the same segments.
    CG_E_UNSUPPORTED: PermK and matrices; packets of cg_given beside private ones. On error *len is 0. */
 
 /* Bytes that cg_reduce needs for the sum of these packets, and for scratch. */
@@ -8865,7 +8970,8 @@ CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) { return cg_op_parse_
 /* src/core/packet.h */
 /* packet: header and checksum of a packet, and the sizes of its index section
 
-   Offers   checksums of several parts, cg_header_put_, cg_header_get_, cg_packet_finalize_, cg_index_code_ and sizes
+   Offers   checksums of several parts, cg_header_put_, cg_header_get_, cg_counts_check_, cg_packet_finalize_,
+            cg_index_code_ and sizes, whether there are segments
    Needs    base, kernels (checksum), stages, plan; the codes of indices by their rows
    Touches  the packet that is written
    Other headers may use: cg_packet_rank_put_, cg_packet_seal_, cg_seal_is_intact_, cg_seal_put_
@@ -8894,23 +9000,46 @@ static cg_checksum_ cg_checksum_zeros_(uint64_t words) {
 
 #define CG_CHECKSUM_OFFSET_ (CG_HEADER_BYTES - 16)
 static const uint8_t cg_magic_[5] = { 'c', 'g', 'p', 'k', 1 }; /* four letters and the version */
+enum { CG_FORMAT_SEGMENTS_ = 2 /* the version of packets with segments */ };
+/* Does this build have them? */
+CG_INLINE_ int cg_builds_segments_(void) { return 0 CG_OR_BUILT_(SEGMENTS, ); }
+CG_INLINE_ int cg_has_segments_(const cg_info *info) { return cg_builds_segments_() && info->segments; }
+static const cg_segments *cg_segments_of_(const cg_extra *extra) {
+    return cg_builds_segments_() && extra ? extra->segments : NULL;
+}
+/* In byte 5 of such a packet beside CG_SEGMENTS_GLOBAL: the table names operators, or tensors, of the segments. */
+enum { CG_SEGMENTS_MIXED_ = 2, CG_SEGMENTS_TENSORS_ = 4, CG_SEGMENTS_KNOWN_ = 7 };
 
+/* A stage as 12 bytes of a packet, and back. */
+static void cg_stage_put_(uint8_t *q, const cg_stage *s) {
+    if (CG_BIG_ENDIAN_) {
+        q[0] = s->id;
+        q[1] = s->flags;
+        cg_put16_(q + 2, s->arg);
+        cg_put32_(q + 4, s->size);
+        cg_put32_(q + 8, cg_as_bits_(s->value));
+    } else memcpy(q, s, 12); /* a stage lies in memory as in the header */
+}
+static void cg_stage_get_(const uint8_t *q, cg_stage *stage) {
+    if (CG_BIG_ENDIAN_) {
+        stage->id = q[0];
+        stage->flags = q[1];
+        stage->arg = cg_get16_(q + 2);
+        stage->size = cg_get32_(q + 4);
+        stage->value = cg_as_float_(cg_get32_(q + 8));
+    } else memcpy(stage, q, 12);
+}
 /* CG_HEADER_BYTES at p, with a checksum of zeros. All of info but packet_bytes is stored, op.k only as drawn or k. */
 static void cg_header_put_(uint8_t *p, const cg_info *info) {
     memset(p, 0, CG_HEADER_BYTES);
     memcpy(p, cg_magic_, 5);
-    p[5] = (uint8_t)info->index_code;
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
-        const cg_stage *s = cg_op_stage_const_(&info->op, slot);
-        uint8_t *q = p + 8 + 12 * slot;
-        if (CG_BIG_ENDIAN_) {
-            q[0] = s->id;
-            q[1] = s->flags;
-            cg_put16_(q + 2, s->arg);
-            cg_put32_(q + 4, s->size);
-            cg_put32_(q + 8, cg_as_bits_(s->value));
-        } else memcpy(q, s, 12); /* a stage lies in memory as in the header */
+    p[5] = (uint8_t)(cg_has_segments_(info) ? info->segment_flags : info->index_code);
+    if (cg_has_segments_(info)) {
+        p[4] = CG_FORMAT_SEGMENTS_;
+        cg_put32_(p + 148, info->segments);
     }
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
+        cg_stage_put_(p + 8 + 12 * slot, cg_op_stage_const_(&info->op, slot));
     cg_put64_(p + 80, info->n);
     cg_put64_(p + 88, info->drawn);
     cg_put64_(p + 96, info->k);
@@ -8952,57 +9081,17 @@ static int cg_same_stages_(const cg_op *a, const cg_op *b) {
     }
     return 1;
 }
-/* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, *plan is that of the packet,
-   all counts are what its stages can leave, section sizes are multiples of 4 and fit a size_t together; op.k is
-   restored where it was set. packet_bytes may still differ from len, and value_bytes from what the quantizer writes:
-   cg_decoder_open_ checks. On an error *info and *plan are partly filled. op: one that has passed cg_op_check_, and
-   known its plan, which a header of the same operator and n need not be checked and planned for again; or NULL. */
-static cg_status cg_header_get_like_(
-    const uint8_t *p, size_t len, const cg_op *op, const cg_plan_ *known, cg_info *info, cg_plan_ *plan) {
-    int is_known;
-    cg_status s;
-    uint64_t value_bytes, index_bytes, indices, most, sampled_n;
-    if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
-    for (int i = 0; i < 4; i++)
-        if (p[i] != cg_magic_[i]) return CG_E_CORRUPT;
-    if (p[4] != cg_magic_[4]) return CG_E_VERSION;
-    info->index_code = p[5];
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
-        cg_stage *stage = cg_op_stage_(&info->op, slot);
-        const uint8_t *q = p + 8 + 12 * slot;
-        if (CG_BIG_ENDIAN_) {
-            stage->id = q[0];
-            stage->flags = q[1];
-            stage->arg = cg_get16_(q + 2);
-            stage->size = cg_get32_(q + 4);
-            stage->value = cg_as_float_(cg_get32_(q + 8));
-        } else memcpy(stage, q, 12);
-    }
-    info->op.k = info->op.reserved = 0;
-    is_known = known && !op->k && cg_same_stages_(&info->op, op);
-    if (is_known) plan->traits = known->traits;
-    s = is_known ? CG_OK : cg_op_resolve_(&info->op, &plan->traits);
-    if (s != CG_OK) return s == CG_E_ARG ? CG_E_CORRUPT : s;
-    info->n = cg_get64_(p + 80);
-    info->drawn = cg_get64_(p + 88);
-    info->k = cg_get64_(p + 96);
-    info->tag.seed = cg_get64_(p + 104);
-    info->tag.step = cg_get64_(p + 112);
-    info->tag.tensor = cg_get32_(p + 120);
-    info->tag.rank = cg_get32_(p + 124);
-    value_bytes = cg_get64_(p + 128);
-    index_bytes = cg_get64_(p + 136);
-    info->threshold = cg_as_float_(cg_get32_(p + 144));
-    if (cg_get16_(p + 6) || cg_get32_(p + 148)) return CG_E_CORRUPT;
+/* The second half of the check of a header: info->op has passed cg_op_check_, and its counts must be such as its stages
+   can leave; *plan is that of them. Sets op.k where it was set, and the sizes of the sections. any_k: the packet has
+   chosen k of all its segments together, so that it may be any number of these values. */
+static cg_status cg_counts_check_(
+    cg_info *info, cg_plan_ *plan, uint64_t value_bytes, uint64_t index_bytes, int any_k) {
+    uint64_t indices, most;
+    const uint64_t sampled_n = cg_sampled_n_(&info->op, info->n, &info->tag);
     if (!cg_is_finite_(info->threshold) || cg_as_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
-    plan->n = info->n;
-    plan->sampled_n = info->drawn;
-    if (is_known && known->n == info->n && known->sampled_n == info->drawn) *plan = *known;
-    else cg_plan_resume_(plan, &info->op);
     if (!(plan->traits & CG_KEEPS_LARGEST_) && cg_as_bits_(info->threshold)) return CG_E_CORRUPT;
     /* n, drawn and k must be what the stages can leave; drawn or k may have been fixed by op.k */
     if (plan->traits & CG_IS_PER_RANK_ && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
-    sampled_n = cg_sampled_n_(&info->op, info->n, &info->tag);
     if (info->drawn != sampled_n) {
         if (!(plan->traits & CG_SAMPLES_RATIO_) || plan->traits & CG_TAKES_K_ || info->drawn > info->n || !info->drawn)
             return CG_E_CORRUPT;
@@ -9010,11 +9099,13 @@ static cg_status cg_header_get_like_(
     }
     if (plan->traits & CG_IS_MATRIX_ && !cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
     if (!(plan->traits & CG_IS_SELECTION_) && info->k != plan->transformed_n) return CG_E_CORRUPT;
-    if (plan->traits & CG_TAKES_K_ && info->k != plan->max_selected) {
+    if (any_k) {
+        if (info->k > plan->transformed_n) return CG_E_CORRUPT;
+    } else if (plan->traits & CG_TAKES_K_ && info->k != plan->max_selected) {
         if (info->k > plan->transformed_n || !info->k) return CG_E_CORRUPT;
         info->op.k = plan->max_selected = info->k;
     }
-    if (plan->traits & CG_KEEPS_EXACTLY_ ? info->k != plan->max_selected : info->k > plan->max_selected)
+    if (!any_k && (plan->traits & CG_KEEPS_EXACTLY_ ? info->k != plan->max_selected : info->k > plan->max_selected))
         return CG_E_CORRUPT;
     indices = cg_index_count_(plan, info->k);
     if (info->index_code != cg_index_code_(&info->op, plan, indices)) return CG_E_CORRUPT;
@@ -9027,6 +9118,70 @@ static cg_status cg_header_get_like_(
     info->index_bytes = (size_t)index_bytes;
     info->packet_bytes = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
     return CG_OK;
+}
+/* The rest of the check of a header of version 2, whose stages and tag have been read: its counts are those of all
+   segments together, which core/segments/table.h checks when it has their table. */
+static cg_status cg_header_segments_get_(const uint8_t *p, cg_info *info, cg_plan_ *plan) {
+    const uint64_t bodies = cg_get64_(p + 128), table = cg_get64_(p + 136);
+    info->index_code = 0;
+    info->segment_flags = p[5];
+    info->segments = cg_get32_(p + 148);
+    if (info->segment_flags & ~(uint32_t)CG_SEGMENTS_KNOWN_) return CG_E_VERSION;
+    if (cg_get16_(p + 6) || !info->segments || info->drawn > info->n) return CG_E_CORRUPT;
+    if (!cg_is_finite_(info->threshold) || cg_as_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
+    if (cg_as_bits_(info->threshold) &&
+        (!(plan->traits & CG_KEEPS_LARGEST_) || !(info->segment_flags & CG_SEGMENTS_GLOBAL)))
+        return CG_E_CORRUPT;
+    if (bodies % 4 || table % 4 || table < info->segments ||
+        cg_add_sat_(cg_add_sat_(bodies, table), CG_HEADER_BYTES) > SIZE_MAX / 2)
+        return CG_E_CORRUPT;
+    plan->n = info->n;
+    plan->sampled_n = info->drawn;
+    plan->transformed_n = plan->max_selected = plan->universe = info->k;
+    plan->values_per_index = 1;
+    info->value_bytes = (size_t)bodies;
+    info->index_bytes = (size_t)table;
+    info->packet_bytes = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
+    return CG_OK;
+}
+/* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, *plan is that of the packet,
+   all counts are what its stages can leave, section sizes are multiples of 4 and fit a size_t together; op.k is
+   restored where it was set. packet_bytes may still differ from len, and value_bytes from what the quantizer writes:
+   cg_decoder_open_ checks. On an error *info and *plan are partly filled. op: one that has passed cg_op_check_, and
+   known its plan, which a header of the same operator and n need not be checked and planned for again; or NULL. */
+static cg_status cg_header_get_like_(
+    const uint8_t *p, size_t len, const cg_op *op, const cg_plan_ *known, cg_info *info, cg_plan_ *plan) {
+    int is_known, segmented;
+    cg_status s;
+    if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
+    for (int i = 0; i < 4; i++)
+        if (p[i] != cg_magic_[i]) return CG_E_CORRUPT;
+    segmented = cg_builds_segments_() && p[4] == CG_FORMAT_SEGMENTS_;
+    if (p[4] != cg_magic_[4] && !segmented) return CG_E_VERSION;
+    info->index_code = p[5];
+    info->segments = info->segment_flags = 0;
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
+        cg_stage_get_(p + 8 + 12 * slot, cg_op_stage_(&info->op, slot));
+    info->op.k = info->op.reserved = 0;
+    is_known = known && !op->k && cg_same_stages_(&info->op, op);
+    if (is_known) plan->traits = known->traits;
+    s = is_known ? CG_OK : cg_op_resolve_(&info->op, &plan->traits);
+    if (s != CG_OK) return s == CG_E_ARG ? CG_E_CORRUPT : s;
+    info->n = cg_get64_(p + 80);
+    info->drawn = cg_get64_(p + 88);
+    info->k = cg_get64_(p + 96);
+    info->tag.seed = cg_get64_(p + 104);
+    info->tag.step = cg_get64_(p + 112);
+    info->tag.tensor = cg_get32_(p + 120);
+    info->tag.rank = cg_get32_(p + 124);
+    info->threshold = cg_as_float_(cg_get32_(p + 144));
+    if (segmented) return cg_header_segments_get_(p, info, plan);
+    if (cg_get16_(p + 6) || cg_get32_(p + 148)) return CG_E_CORRUPT;
+    plan->n = info->n;
+    plan->sampled_n = info->drawn;
+    if (is_known && known->n == info->n && known->sampled_n == info->drawn) *plan = *known;
+    else cg_plan_resume_(plan, &info->op);
+    return cg_counts_check_(info, plan, cg_get64_(p + 128), cg_get64_(p + 136), 0);
 }
 static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info, cg_plan_ *plan) {
     return cg_header_get_like_(p, len, NULL, NULL, info, plan);
@@ -9819,8 +9974,9 @@ CG_INLINE_ size_t cg_codes_words_(const cg_layout_ *lay, size_t many) {
 /* Does the operator know what to do with what the caller passed beside? op NULL: only what holds for any operator. */
 static cg_status cg_extra_check_(const cg_op *op, const cg_extra *extra) {
     if (!extra) return CG_OK;
-    if (extra->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
+    if (extra->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG; /* also what the library sets for itself */
     if ((extra->support_len && !extra->support) || extra->reserved32) return CG_E_ARG;
+    if (!cg_builds_segments_() && extra->segments) return CG_E_VERSION;
     if (!op) return CG_OK;
     if ((extra->aux && !cg_has_(op, CG_NEEDS_AUX_)) || (extra->support && !cg_has_(op, CG_NEEDS_SUPPORT_)))
         return CG_E_UNSUPPORTED;
@@ -9861,6 +10017,238 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_extra *extra, uint64_
         lay->piece_table_bytes = 4 * (k / lay->piece_values + (k % lay->piece_values != 0));
     }
     return CG_OK;
+}
+
+/* src/core/segments/table.h */
+/* table: the table of a packet with segments, which says what each of them is
+
+   Offers   cg_segment_cursor_ with cg_segments_open_, cg_segment_next_ and cg_segments_end_; cg_segment_put_,
+            cg_segment_room_, cg_varint_put_
+   Needs    base, stages, plan, packet, layout
+   Touches  the table that is written; the cursor
+   A cursor reads the entries of any bytes in order: what cg_segment_next_ returns with CG_OK is a header as that of a
+   packet of this segment alone, with a body that lies in the packet. The manual draws the table. */
+
+/* 7 bits a byte, the lowest first; all bytes but the last have the eighth. */
+static size_t cg_varint_bytes_(uint64_t v) {
+    size_t bytes = 1;
+    for (; v >= 128; v >>= 7) bytes++;
+    return bytes;
+}
+static uint8_t *cg_varint_put_(uint8_t *p, uint64_t v) {
+    for (; v >= 128; v >>= 7) *p++ = (uint8_t)(v | 128);
+    *p++ = (uint8_t)v;
+    return p;
+}
+/* Moves *p behind the number; 0: it does not end before `end`, is larger than `most`, or could be shorter. */
+static int cg_varint_get_(const uint8_t **p, const uint8_t *end, uint64_t most, uint64_t *v) {
+    *v = 0;
+    for (unsigned shift = 0; *p < end && shift < 64; shift += 7) {
+        const uint8_t byte = *(*p)++;
+        if (shift == 63 && byte > 1) return 0;
+        *v |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128) return (byte || !shift) && *v <= most;
+    }
+    return 0;
+}
+
+/* Stands before one of the segments. */
+typedef struct cg_segment_cursor_ {
+    const cg_info *whole; /* of the packet */
+    uint32_t traits;      /* of its operator */
+    const uint8_t *ops;   /* the operators of the table */
+    uint64_t op_count;
+    const uint8_t *at, *end;         /* of the table */
+    const uint8_t *next_body, *body; /* body: of the segment read last */
+    uint64_t body_left, n_left, drawn_left, k_left;
+    uint32_t left;   /* segments */
+    uint32_t tensor; /* of the next, unless the table names another */
+    uint64_t first;  /* of the segment read last: its first value, ... */
+    uint32_t number; /* ... and which operator it has: CG_SEGMENT_OP, ... */
+    uint64_t hash;   /* of what all ranks have in common: lengths, operators, tensors */
+} cg_segment_cursor_;
+
+enum { CG_SEGMENT_OP_BYTES_ = 12 * CG_SLOT_COUNT_ }; /* an operator in the table: its stages */
+
+/* Can op select from all segments together? */
+static int cg_can_be_global_(const cg_op *op, uint32_t traits) {
+    return traits & CG_IS_SELECTION_ && !cg_is_sampled_(op) && !cg_is_transformed_(op) &&
+        !(traits & (CG_NEEDS_SUPPORT_ | CG_NEEDS_AUX_ | CG_KEEPS_BLOCKS_ | CG_IS_USER_CODEC_));
+}
+/* The entry of a segment has these fields beside n. */
+static int cg_segment_has_drawn_(uint32_t traits) { return (traits & CG_SAMPLES_RATIO_) != 0; }
+static int cg_segment_has_k_(uint32_t traits) { return (traits & CG_IS_SELECTION_) != 0; }
+static int cg_segment_has_threshold_(uint32_t traits, int is_global) {
+    return traits & CG_KEEPS_LARGEST_ && !is_global;
+}
+static int cg_segment_has_value_bytes_(const cg_op *op, uint32_t traits) {
+    return op->code.arg || traits & CG_IS_USER_CODEC_;
+}
+static uint64_t cg_segments_hash_(uint32_t flags) { return cg_mix64_(flags + CG_GOLDEN_); }
+static uint64_t cg_segment_hash_(uint64_t h, uint64_t n, uint32_t number, uint32_t tensor_skip) {
+    return cg_mix64_(cg_mix64_(h ^ n) + ((uint64_t)number << 32 | tensor_skip));
+}
+static uint64_t cg_segment_op_hash_(uint64_t h, const uint8_t *stages) {
+    for (unsigned i = 0; i < CG_SEGMENT_OP_BYTES_; i += 4) h = cg_mix64_(h ^ cg_get32_(stages + i));
+    return h;
+}
+/* Bytes of an entry at most. */
+static uint64_t cg_segment_room_(
+    const cg_op *op, const cg_plan_ *plan, uint32_t number, uint32_t flags, int is_global) {
+    uint64_t bytes = cg_varint_bytes_(plan->n);
+    if (flags & CG_SEGMENTS_TENSORS_) bytes += 5;
+    if (flags & CG_SEGMENTS_MIXED_) bytes += cg_varint_bytes_(number);
+    if (cg_segment_has_drawn_(plan->traits)) bytes += cg_varint_bytes_(plan->n);
+    if (cg_segment_has_k_(plan->traits))
+        bytes += cg_varint_bytes_(is_global ? plan->transformed_n : plan->max_selected);
+    if (plan->traits & CG_NEEDS_SUPPORT_) bytes += 4;
+    if (cg_segment_has_threshold_(plan->traits, is_global)) bytes += 4;
+    if (cg_segment_has_value_bytes_(op, plan->traits)) bytes += 10;
+    if (plan->traits & CG_INDEX_LENGTH_VARIES_) bytes += 10;
+    return bytes;
+}
+/* Writes the entry of a segment whose header is info; returns where it ends. */
+static uint8_t *cg_segment_put_(uint8_t *p, const cg_info *info, uint32_t traits, uint32_t number, uint32_t tensor_skip,
+    uint32_t flags, int is_global) {
+    if (flags & CG_SEGMENTS_TENSORS_) p = cg_varint_put_(p, tensor_skip);
+    p = cg_varint_put_(p, info->n);
+    if (flags & CG_SEGMENTS_MIXED_) p = cg_varint_put_(p, number);
+    if (cg_segment_has_drawn_(traits)) p = cg_varint_put_(p, info->drawn);
+    if (cg_segment_has_k_(traits)) p = cg_varint_put_(p, info->k);
+    if (traits & CG_NEEDS_SUPPORT_) {
+        cg_put32_(p, info->op.select.size);
+        p += 4;
+    }
+    if (cg_segment_has_threshold_(traits, is_global)) {
+        cg_put32_(p, cg_as_bits_(info->threshold));
+        p += 4;
+    }
+    if (cg_segment_has_value_bytes_(&info->op, traits)) p = cg_varint_put_(p, info->value_bytes / 4);
+    if (traits & CG_INDEX_LENGTH_VARIES_) p = cg_varint_put_(p, info->index_bytes / 4);
+    return p;
+}
+
+/* Before the first segment of a packet whose header is *info, which must stay, and traits those of its operator. All of
+   the packet is there. */
+static cg_status cg_segments_open_(cg_segment_cursor_ *c, const cg_info *info, uint32_t traits, const uint8_t *packet) {
+    c->whole = info;
+    c->traits = traits;
+    c->next_body = packet + CG_HEADER_BYTES;
+    c->body = NULL;
+    c->at = c->next_body + info->value_bytes;
+    c->end = c->at + info->index_bytes;
+    c->body_left = info->value_bytes;
+    c->n_left = info->n;
+    c->drawn_left = info->drawn;
+    c->k_left = info->k;
+    c->left = info->segments;
+    c->tensor = info->tag.tensor;
+    c->first = c->number = 0;
+    c->ops = NULL;
+    c->op_count = 0;
+    c->hash = cg_segments_hash_(info->segment_flags);
+    if (info->segment_flags & CG_SEGMENTS_GLOBAL && !cg_can_be_global_(&info->op, traits)) return CG_E_CORRUPT;
+    if (!(info->segment_flags & CG_SEGMENTS_MIXED_)) return CG_OK;
+    if (!cg_varint_get_(&c->at, c->end, info->index_bytes / CG_SEGMENT_OP_BYTES_, &c->op_count)) return CG_E_CORRUPT;
+    if (c->op_count * CG_SEGMENT_OP_BYTES_ > (uint64_t)(c->end - c->at)) return CG_E_CORRUPT;
+    c->ops = c->at;
+    for (uint64_t i = 0; i < c->op_count; i++, c->at += CG_SEGMENT_OP_BYTES_)
+        c->hash = cg_segment_op_hash_(c->hash, c->at);
+    return CG_OK;
+}
+/* Operator `number` of the table into *op, and its traits. */
+static cg_status cg_segment_op_get_(const cg_segment_cursor_ *c, uint64_t number, cg_op *op, uint32_t *traits) {
+    cg_status s;
+    memset(op, 0, sizeof *op);
+    if (number >= CG_SEGMENT_OPS)
+        for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
+            cg_stage_get_(
+                c->ops + (size_t)(number - CG_SEGMENT_OPS) * CG_SEGMENT_OP_BYTES_ + 12 * slot, cg_op_stage_(op, slot));
+    s = cg_op_resolve_(op, traits);
+    return s == CG_E_ARG ? CG_E_CORRUPT : s;
+}
+/* The next segment: *info becomes its header, *plan its plan and c->body its values. c->left must not be 0. */
+static cg_status cg_segment_next_(cg_segment_cursor_ *c, cg_info *info, cg_plan_ *plan) {
+    const cg_info *whole = c->whole;
+    const uint32_t flags = whole->segment_flags;
+    const cg_info zero = CG_ZERO;
+    uint64_t number = 0, skip = 0, values = 0, indices = 0;
+    uint32_t traits = c->traits;
+    int is_global;
+    cg_layout_ lay;
+    cg_status s;
+    *info = zero;
+    info->tag = whole->tag;
+    if (flags & CG_SEGMENTS_TENSORS_ && !cg_varint_get_(&c->at, c->end, 0xffffffffu, &skip)) return CG_E_CORRUPT;
+    if (!cg_varint_get_(&c->at, c->end, c->n_left, &info->n)) return CG_E_CORRUPT;
+    if (flags & CG_SEGMENTS_MIXED_ && !cg_varint_get_(&c->at, c->end, c->op_count + CG_SEGMENT_OPS - 1, &number))
+        return CG_E_CORRUPT;
+    info->tag.tensor = c->tensor + (uint32_t)skip;
+    info->op = whole->op;
+    if (number != CG_SEGMENT_OP) {
+        s = cg_segment_op_get_(c, number, &info->op, &traits);
+        if (s != CG_OK) return s;
+    }
+    is_global = flags & CG_SEGMENTS_GLOBAL && number == CG_SEGMENT_OP;
+    if (traits & CG_IS_PER_RANK_ && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
+    if (!cg_segment_has_drawn_(traits)) info->drawn = cg_sampled_n_(&info->op, info->n, &info->tag);
+    else if (!cg_varint_get_(&c->at, c->end, c->drawn_left, &info->drawn)) return CG_E_CORRUPT;
+    plan->traits = traits;
+    plan->n = info->n;
+    plan->sampled_n = info->drawn;
+    cg_plan_resume_(plan, &info->op);
+    info->k = plan->transformed_n;
+    if (cg_segment_has_k_(traits) && !cg_varint_get_(&c->at, c->end, c->k_left, &info->k)) return CG_E_CORRUPT;
+    if (traits & CG_NEEDS_SUPPORT_) {
+        if (c->end - c->at < 4) return CG_E_CORRUPT;
+        info->op.select.size = cg_get32_(c->at);
+        c->at += 4;
+    }
+    if (cg_segment_has_threshold_(traits, is_global)) {
+        if (c->end - c->at < 4) return CG_E_CORRUPT;
+        info->threshold = cg_as_float_(cg_get32_(c->at));
+        c->at += 4;
+    }
+    if (cg_segment_has_value_bytes_(&info->op, traits)) {
+        if (!cg_varint_get_(&c->at, c->end, c->body_left / 4, &values)) return CG_E_CORRUPT;
+        values *= 4;
+    } else {
+        s = cg_layout_make_(&info->op, NULL, info->k, &lay);
+        if (s != CG_OK) return s;
+        values = cg_add_sat_(lay.scale_bytes, lay.codes_bytes);
+    }
+    indices = cg_index_count_(plan, info->k);
+    info->index_code = cg_index_code_(&info->op, plan, indices);
+    indices = cg_index_bytes_(info->index_code, plan->universe, indices);
+    if (traits & CG_INDEX_LENGTH_VARIES_) {
+        if (!cg_varint_get_(&c->at, c->end, c->body_left / 4, &indices)) return CG_E_CORRUPT;
+        indices *= 4;
+    }
+    if (cg_add_sat_(values, indices) > c->body_left || info->drawn > c->drawn_left || info->k > c->k_left)
+        return CG_E_CORRUPT;
+    s = cg_counts_check_(info, plan, values, indices, is_global);
+    if (s != CG_OK) return s;
+    if (is_global) plan->max_selected = plan->transformed_n;
+    c->first = whole->n - c->n_left;
+    c->number = (uint32_t)number;
+    c->body = c->next_body;
+    c->next_body += (size_t)(values + indices);
+    c->body_left -= values + indices;
+    c->n_left -= info->n;
+    c->drawn_left -= info->drawn;
+    c->k_left -= info->k;
+    c->hash = cg_segment_hash_(c->hash, info->n, (uint32_t)number, (uint32_t)skip);
+    c->tensor = info->tag.tensor + 1;
+    c->left--;
+    return CG_OK;
+}
+/* After the last segment: is nothing left over? */
+static int cg_segments_end_(const cg_segment_cursor_ *c) {
+    const uint8_t *p = c->at;
+    if (c->left || c->body_left || c->n_left || c->drawn_left || c->k_left || c->end - p > 3) return 0;
+    for (; p < c->end; p++)
+        if (*p) return 0;
+    return 1;
 }
 
 /* src/core/sample.h */
@@ -12784,9 +13172,11 @@ static size_t cg_op_bound_(const cg_op *op, const cg_extra *extra, const cg_plan
     bytes = cg_plan_bound_(&fewer, op, extra);
     return bytes > most ? bytes : most;
 }
+static size_t cg_segments_bound_(const cg_op *op, const cg_extra *extra, size_t n); /* in core/segments/compress.h */
 /* The same for n values; 0 also if op is illegal or does not fit n. */
 static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_plan_ plan;
+    if (cg_segments_of_(extra)) return cg_segments_bound_(op, extra, n);
     if (!op || cg_op_resolve_(op, &plan.traits) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
     cg_plan_set_(&plan, op, n, NULL);
     return cg_op_bound_(op, extra, &plan);
@@ -12799,16 +13189,19 @@ CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *extra, size_t n) {
 }
 CG_API_ size_t cg_bound(const cg_op *op, size_t n) { return cg_bound_with(op, NULL, n); }
 
-CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
+static uint64_t cg_segments_scratch_(const cg_op *op, const cg_extra *extra, size_t n); /* as the bound */
+CG_API_ size_t cg_scratch_with(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
     size_t bytes = 0;
-    if (op && cg_op_check_new_(op) == CG_OK) {
+    if (op && cg_segments_of_(extra)) bytes = cg_size_or_zero_(cg_segments_scratch_(op, extra, n));
+    else if (op && cg_op_check_new_(op) == CG_OK) {
         const cg_plan_ plan = cg_plan_of_(op, n);
         bytes = cg_size_or_zero_(cg_scratch_bytes_(op, &plan));
     }
     cg_fenv_leave_(env);
     return bytes;
 }
+CG_API_ size_t cg_scratch(const cg_op *op, size_t n) { return cg_scratch_with(op, NULL, n); }
 
 /* Sample, transform and selection: sets info->k, and the source to what the quantizer sees. Without a selection, user
    codec or matrix, sample and transform are left to be done chunk by chunk. list is in scratch; info has op, n, drawn
@@ -12883,53 +13276,54 @@ static int cg_producer_is_fused_(const cg_op *op, uint32_t traits, const cg_prod
     if (cg_is_clipped_(op) && !op->select.id) return 0; /* all values are looked at before they are encoded */
     return !op->select.id || (traits & CG_TAKES_PRODUCER_ && !op->transform.id && producer->threshold_hint);
 }
-/* info has op, n and tag, all checked, and plan is theirs; scratch has cg_scratch_bytes_. CG_OK: the packet has *len
-   bytes. On an error the packet's bytes are undefined, and *len is as it was. */
-static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra, cg_producer_ *producer,
-    const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    cg_layout_ lay;
-    cg_list_ list;
-    cg_source_ src;
-    cg_checksum_ body = { 0, 0, 0 };
-    uint64_t value_bytes, index_bytes, indices, need;
-    cg_status s;
+/* x as the quantizer is to see it, in *src, and in *list what a selection keeps of it. info has op, n and tag, all
+   checked, and plan is theirs; scratch has cg_scratch_bytes_. info->drawn, k and threshold are set. */
+static cg_status cg_source_open_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra, cg_producer_ *producer,
+    const float *x, void *scratch, cg_source_ *src, cg_list_ *list) {
     info->drawn = plan->sampled_n;
-    src.kernels = kernels;
-    src.info = info;
-    src.x = x;
-    src.count = info->drawn;
-    src.to_sample = cg_is_sampled_(&info->op);
-    src.to_transform = cg_is_transformed_(&info->op);
-    src.producer = producer;
-    src.clip_bits = CG_INF_BITS_;
-    if (producer && !cg_producer_is_fused_(&info->op, plan->traits, producer)) cg_producer_make_all_(&src);
-    cg_list_in_scratch_(&list, &info->op, plan, scratch);
-    s = cg_source_prepare_(kernels, plan, info, extra, &src, &list);
-    if (s == CG_OK && cg_is_clipped_(&info->op)) s = cg_source_clip_(&src, &info->op.clip, (size_t)info->k);
-    if (s != CG_OK) return s;
-    s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
+    src->kernels = cg_kernels_now_();
+    src->info = info;
+    src->x = x;
+    src->count = info->drawn;
+    src->to_sample = cg_is_sampled_(&info->op);
+    src->to_transform = cg_is_transformed_(&info->op);
+    src->producer = producer;
+    src->clip_bits = CG_INF_BITS_;
+    if (producer && !cg_producer_is_fused_(&info->op, plan->traits, producer)) cg_producer_make_all_(src);
+    cg_list_in_scratch_(list, &info->op, plan, scratch);
+    return cg_source_prepare_(src->kernels, plan, info, extra, src, list);
+}
+/* Writes values and indices of an open source to out, at most cap bytes, and sets the sizes of both sections. *body
+   absorbs them, unless they are few and sums_few is 0. */
+static cg_status cg_body_put_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra, cg_source_ *src,
+    const cg_list_ *list, uint8_t *out, size_t cap, int sums_few, cg_checksum_ *body) {
+    const cg_kernels_ *kernels = src->kernels;
+    cg_layout_ lay;
+    uint64_t value_bytes, index_bytes, indices, need;
+    int to_sum;
+    cg_status s = cg_is_clipped_(&info->op) ? cg_source_clip_(src, &info->op.clip, (size_t)info->k) : CG_OK;
+    if (s == CG_OK) s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
     /* buckets that cross blocks are measured before all their values would have been made */
     if (lay.k > CG_BLOCK_ && lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ &&
         CG_BLOCK_ % lay.bucket_size)
-        cg_producer_make_all_(&src);
+        cg_producer_make_all_(src);
     indices = cg_index_count_(plan, info->k);
     info->index_code = cg_index_code_(&info->op, plan, indices);
     index_bytes = cg_index_bytes_(info->index_code, plan->universe, indices);
-    need = cg_add_sat_(cg_add_sat_(lay.codec ? 0 : value_bytes, index_bytes), CG_HEADER_BYTES);
+    need = cg_add_sat_(lay.codec ? 0 : value_bytes, index_bytes);
     if (need > cap) return CG_E_CAPACITY;
+    to_sum = sums_few || need > CG_SMALL_PACKET_ - CG_HEADER_BYTES;
     if (lay.codec) {
-        if (src.clip_bits != CG_INF_BITS_) /* what a clip leaves is in scratch */
-            CG_KERNEL_(kernels, cut(src.x, (size_t)info->k, src.clip_bits, (float *)(uintptr_t)src.x));
-        s = cg_encode_user_(
-            &lay, info, &src, kernels, packet + CG_HEADER_BYTES, cap - (size_t)need, &info->value_bytes, &body);
+        if (src->clip_bits != CG_INF_BITS_) /* what a clip leaves is in scratch */
+            CG_KERNEL_(kernels, cut(src->x, (size_t)info->k, src->clip_bits, (float *)(uintptr_t)src->x));
+        s = cg_encode_user_(&lay, info, src, kernels, out, cap - (size_t)need, &info->value_bytes, body);
     } else {
         cg_encoder_ e;
         e.kernels = kernels;
         e.stage = &info->op.quantize;
         e.lay = &lay;
-        e.src = &src;
+        e.src = src;
         e.given_scales = extra ? extra->scale : NULL;
         e.key = plan->traits & CG_ROUNDS_AT_RANDOM_ ? cg_rank_key_(&info->tag) : 0;
         e.noise_shift = 0;
@@ -12937,27 +13331,40 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
             e.key = cg_mix64_(cg_shared_key_(&info->tag) ^ CG_TOGETHER_KEY_);
             e.noise_shift = cg_noise_shift_(info->tag.rank, extra->correlated);
         }
-        e.scales = packet + CG_HEADER_BYTES;
+        e.scales = out;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.piece_table_bytes;
-        e.to_sum = need > CG_SMALL_PACKET_;
-        e.producer_step = producer && producer->step == CG_CHUNK_ &&
+        e.to_sum = to_sum;
+        e.producer_step = src->producer && src->producer->step == CG_CHUNK_ &&
                 (lay.quantizer->needs != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket_size == 0)
             ? CG_CHUNK_
             : CG_BLOCK_;
-        s = cg_encode_values_(&e, &body, &info->value_bytes);
+        s = cg_encode_values_(&e, body, &info->value_bytes);
     }
     if (s != CG_OK) return s;
     if (index_bytes) {
-        uint8_t *out = packet + CG_HEADER_BYTES + info->value_bytes;
-        info->index_bytes = cg_index_put_(info->index_code, plan->universe, &list, out);
-        if (lay.codec || need > CG_SMALL_PACKET_)
-            body = cg_checksum_concat_(body, cg_checksum_of_(kernels, out, info->index_bytes));
+        out += info->value_bytes;
+        info->index_bytes = cg_index_put_(info->index_code, plan->universe, list, out);
+        if (lay.codec || to_sum) *body = cg_checksum_concat_(*body, cg_checksum_of_(kernels, out, info->index_bytes));
     }
-    *len = cg_packet_finalize_(kernels, info, packet, body);
     return CG_OK;
 }
+/* As cg_source_open_. CG_OK: the packet has *len bytes. On an error the packet's bytes are undefined, and *len is as it
+   was. */
+static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra, cg_producer_ *producer,
+    const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
+    cg_list_ list;
+    cg_source_ src;
+    cg_checksum_ body = { 0, 0, 0 };
+    cg_status s = cg_source_open_(info, plan, extra, producer, x, scratch, &src, &list);
+    if (s != CG_OK) return s;
+    if (cap < CG_HEADER_BYTES) return CG_E_CAPACITY;
+    s = cg_body_put_(info, plan, extra, &src, &list, packet + CG_HEADER_BYTES, cap - CG_HEADER_BYTES, 0, &body);
+    if (s == CG_OK) *len = cg_packet_finalize_(src.kernels, info, packet, body);
+    return s;
+}
 /* Why cg_bound_ is 0, in a sentence; NULL: it is not. *need: the n that op takes, if it takes only one. */
+static const char *cg_segments_why_(const cg_op *op, const cg_extra *extra, size_t n); /* as the bound */
 static const char *cg_bound_why_(const cg_op *op, const cg_extra *extra, size_t n, uint64_t *need) {
     static const char *const slot_why[] = {
         "the sample of the operator is not valid, or has a parameter out of range: as text cg_op_parse_why says which",
@@ -12980,6 +13387,7 @@ static const char *cg_bound_why_(const cg_op *op, const cg_extra *extra, size_t 
     if (cg_bound_(op, extra, n)) return NULL;
     why = cg_op_left_out_(op);
     if (why) return why;
+    if (cg_segments_of_(extra) && cg_op_check_(op) == CG_OK) return cg_segments_why_(op, extra, n);
     for (slot = CG_SLOT_COUNT_; slot--;)
         if (cg_stage_check_(slot, cg_op_stage_const_(op, slot)) != CG_OK)
             return slot == CG_SLOT_CLIP_ && cg_row_at_(slot, op->clip.id)
@@ -13016,7 +13424,7 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
         return "cg_extra has an aux, a support or scales that this operator has no use for: leave them NULL";
     if (s == CG_E_CAPACITY) {
         const cg_plan_ plan = cg_plan_of_(op, n);
-        *need = cg_scratch_bytes_(op, &plan);
+        *need = cg_segments_of_(extra) ? cg_segments_scratch_(op, extra, n) : cg_scratch_bytes_(op, &plan);
         if (*need > scratch_bytes) return "scratch is too small: cg_scratch gives its bytes";
         *need = cg_bound_(op, extra, n);
         return "packet is too small: cg_bound gives its bytes";
@@ -13040,6 +13448,9 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
 }
 /* No packet of so many values overflows a size_t. */
 #define CG_MANY_ ((size_t)1 << 24)
+/* cg_compress_unreported_ with extra->segments, once its pointers have been checked. */
+static cg_status cg_compress_segments_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
+    cg_producer_ *producer, size_t n, uint8_t *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
 /* cg_compress_checked_ but for the report. */
 static cg_status cg_compress_unreported_(const cg_op *op, const cg_plan_ *known, const cg_tag *tag,
     const cg_extra *extra, const float *x, cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len,
@@ -13050,6 +13461,9 @@ static cg_status cg_compress_unreported_(const cg_op *op, const cg_plan_ *known,
     cg_status s;
     if (len) *len = 0;
     if (!op || !len || !packet || (!x && n)) return CG_E_ARG;
+    if (cg_segments_of_(extra))
+        return cg_compress_segments_(
+            op, tag, extra, x, producer, n, (uint8_t *)packet, cap, len, scratch, scratch_bytes);
     if (known) plan = *known;
     else if (cg_op_resolve_(op, &plan.traits) != CG_OK) return cg_op_left_out_(op) ? CG_E_VERSION : CG_E_ARG;
     if (plan.traits & CG_IS_MATRIX_ && !cg_matrix_shape_fits_(op, n)) return CG_E_ARG;
@@ -13132,6 +13546,11 @@ typedef struct cg_decoder_ {
     float empty_y;     /* y points here if there are no values, as NULL + 0 is undefined */
     cg_sink_ *sink;    /* takes the values in place of y, or NULL */
     int non_temporal;  /* 1: y is larger than the caches, and aligned to 16 bytes */
+    /* of a packet with segments, whose lay and sections are not used */
+    int need_codec;                /* 0: only its indices are wanted */
+    uint64_t coordinates;          /* for how many values of x it has some */
+    uint64_t segments_hash;        /* of what their packets have in common on all ranks; 0: no segments */
+    struct cg_segment_walk_ *walk; /* of a support: where its reader stands */
 } cg_decoder_;
 
 /* Where a reader of pieces stands, and the last piece it has decoded; only with a value code. */
@@ -13315,21 +13734,28 @@ static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
     }
     return s.a == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_ + 8);
 }
+/* The same of all bytes of a packet. */
+static int cg_checksum_whole_ok_(const cg_decoder_ *d) {
+    const cg_checksum_ s = cg_packet_checksum_(d->kernels, d->packet, d->info.packet_bytes);
+    return s.a == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_ + 8);
+}
+static cg_status cg_verify_segments_(const cg_decoder_ *d, const cg_extra *extra); /* in core/segments/decode.h */
 /* Values and indices of a packet that cg_decoder_open_ has opened: CG_OK or CG_E_CORRUPT. A user codec decodes all its
-   values once. */
-CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
+   values once. Of a segment, whose packet_bytes are 0, the checksum is left to cg_verify_segments_. */
+CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d, const cg_extra *extra) {
     const size_t k = (size_t)d->lay.k;
     cg_checksum_ sum = { 0, 0, 0 };
     float out[CG_CHUNK_];
     int finite = 1;
-    if (!d->lay.quantizer || cg_is_coded_(&d->lay))
+    if (cg_has_segments_(&d->info)) return cg_verify_segments_(d, extra);
+    if (d->info.packet_bytes && (!d->lay.quantizer || cg_is_coded_(&d->lay)))
         sum = cg_checksum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
-    else
+    if (d->lay.quantizer && !cg_is_coded_(&d->lay))
         for (size_t i = 0; i < k; i += CG_CHUNK_) {
             cg_codes_prefetch_(d, i);
             finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
         }
-    if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
+    if ((d->info.packet_bytes && !cg_checksum_ok_(d, sum)) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
     if (cg_is_coded_(&d->lay) && !cg_pieces_check_(d)) return CG_E_CORRUPT;
     for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)
         if (!cg_decode_chunk_(d, NULL, i, cg_min_(CG_CHUNK_, k - i), out, 0)) return CG_E_CORRUPT;
@@ -13363,7 +13789,8 @@ typedef struct cg_selection_reader_ {
    if there is one. */
 static void cg_selection_reader_open_(cg_selection_reader_ *sel, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     const cg_decoder_ *owner = d->support ? d->support : d;
-    sel->reader = cg_index_open_(&owner->info, &owner->plan, owner->index);
+    if (!cg_has_segments_(&owner->info)) sel->reader = cg_index_open_(&owner->info, &owner->plan, owner->index);
+    else sel->reader.values_per_index = 1;
     sel->cursor = cursor;
     if (cursor) cg_piece_cursor_open_(cursor, 0, 0);
     sel->values = NULL;
@@ -13504,12 +13931,26 @@ CG_NOINLINE_ cg_status cg_decode_sequential_(const cg_decoder_ *d, cg_piece_curs
     return CG_OK;
 }
 
+/* Where the reader of a support with segments stands. */
+typedef struct cg_segment_walk_ {
+    cg_segment_cursor_ cursor;
+    cg_decoder_ segment;
+    cg_index_reader_ reader; /* of the segment */
+    size_t next, count;      /* of its coordinates */
+    uint64_t base;           /* its first value */
+} cg_segment_walk_;
+/* The next coordinates of a verified support with segments; start: from the first on. In core/segments/decode.h */
+static void cg_segment_walk_get_(const cg_decoder_ *support, int start, size_t many, uint64_t *index);
 /* The coordinates in x of values [first, first + many), ascending. With indices r is the reader of d or of its support,
    and stands at value `first`; behind a transform all sampled coordinates count as values. */
 static void cg_coordinates_get_(const cg_decoder_ *d, cg_index_reader_ *r, size_t first, size_t many, uint64_t *index) {
     const cg_decoder_ *owner = d->support ? d->support : d;
     const int indexed = owner->info.op.select.id && !cg_is_transformed_(&owner->info.op);
     cg_strata_ strata;
+    if (cg_has_segments_(&owner->info)) {
+        cg_segment_walk_get_(owner, first == 0, many, index);
+        return;
+    }
     if (indexed) cg_index_get_per_value_(r, index, many);
     if (!cg_is_sampled_(&owner->info.op)) {
         for (size_t i = 0; !indexed && i < many; i++) index[i] = first + i;
@@ -13529,6 +13970,7 @@ static void cg_scale_y_(float *y, size_t n, float beta) {
 }
 /* How many coordinates of x the packet has values for: behind a transform, all that the sample left. */
 static size_t cg_coordinate_count_(const cg_decoder_ *d) {
+    if (cg_has_segments_(&d->info)) return (size_t)d->coordinates;
     return cg_is_transformed_(&d->info.op) ? (size_t)d->info.drawn : (size_t)d->lay.k;
 }
 /* The batch of a sparse result from value `first` on, times alpha; cg_coordinates_get_ gives its coordinates. buf:
@@ -13687,13 +14129,12 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
    cg_packet_decode_, cg_packet_header_, cg_packet_open_, cg_support_check_
    y is written only after the whole packet has been verified, unless CG_DECODE_DIRECT allows otherwise. */
 
-/* cg_decoder_open_ once the header has been read, into d->info and d->plan, and n compared. */
-static cg_status cg_decoder_open_rest_(
-    cg_decoder_ *d, const cg_extra *extra, const void *packet, size_t len, float *y, int need_codec) {
+static cg_status cg_decoder_open_segments_(cg_decoder_ *d); /* in core/segments/decode.h */
+/* cg_decoder_open_ once the header has been read, into d->info and d->plan, and n compared. Values begin at body. */
+static cg_status cg_decoder_open_body_(
+    cg_decoder_ *d, const cg_extra *extra, const uint8_t *body, float *y, int need_codec) {
     uint64_t value_bytes;
-    cg_status s;
-    if (d->info.packet_bytes != len) return CG_E_CORRUPT;
-    s = cg_layout_make_(&d->info.op, extra, d->info.k, &d->lay);
+    cg_status s = cg_layout_make_(&d->info.op, extra, d->info.k, &d->lay);
     if (s != CG_OK && (need_codec || !cg_is_user_codec_(&d->info.op.quantize))) return s;
     value_bytes = cg_add_sat_(cg_add_sat_(d->lay.scale_bytes, d->lay.piece_table_bytes), d->lay.codes_bytes);
     if (d->lay.quantizer &&
@@ -13704,8 +14145,9 @@ static cg_status cg_decoder_open_rest_(
     d->kernels = cg_kernels_now_();
     d->support = NULL;
     d->sink = NULL;
-    d->packet = (const uint8_t *)packet;
-    d->scales = d->packet + CG_HEADER_BYTES;
+    d->walk = NULL;
+    d->segments_hash = 0;
+    d->scales = body;
     d->piece_table = d->scales + (size_t)d->lay.scale_bytes;
     d->codes = d->piece_table + (size_t)d->lay.piece_table_bytes;
     d->index = d->scales + d->info.value_bytes;
@@ -13714,6 +14156,15 @@ static cg_status cg_decoder_open_rest_(
         !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.bits_x32 / 32))
         return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
+}
+static cg_status cg_decoder_open_rest_(
+    cg_decoder_ *d, const cg_extra *extra, const void *packet, size_t len, float *y, int need_codec) {
+    if (d->info.packet_bytes != len) return CG_E_CORRUPT;
+    d->packet = (const uint8_t *)packet;
+    if (!cg_has_segments_(&d->info)) return cg_decoder_open_body_(d, extra, d->packet + CG_HEADER_BYTES, y, need_codec);
+    d->y = y ? y : &d->empty_y;
+    d->need_codec = need_codec;
+    return cg_decoder_open_segments_(d);
 }
 /* Opens a packet of any len bytes, up to the first look at values and indices: the header agrees with itself, with len
    and with n, sections have the right lengths, scales are legal. y may be NULL only if n is 0; it is not touched.
@@ -13728,15 +14179,26 @@ static cg_status cg_decoder_open_(
     if (d->info.n != n) return CG_E_MISMATCH;
     return cg_decoder_open_rest_(d, extra, packet, len, y, need_codec);
 }
+/* Of an extra that the library makes for a segment: support is a cg_segment_cursor_ that stands before the segment of a
+   verified support. cg_extra_check_ refuses it of callers. */
+#define CG_SUPPORT_IS_SEGMENT_ 0x80000000u
+/* in core/segments/decode.h: */
+static cg_status cg_support_open_segment_(cg_decoder_ *support, const cg_segment_cursor_ *at, size_t n);
+static uint32_t cg_support_fingerprint_segments_(const cg_decoder_ *support);
+static cg_status cg_decode_segments_(
+    const cg_decoder_ *d, const cg_extra *extra, float alpha, float beta, float *y, cg_sink_ *sink);
+static cg_status cg_clear_segments_(cg_decoder_ *d);
 /* Opens and verifies extra->support, a packet that says by itself where its values are; *support is only good for that,
    as its y is NULL. CG_E_ARG: there is none. CG_E_UNSUPPORTED: its own selection is `given`. */
 CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *support, const cg_extra *extra, size_t n) {
     cg_status s;
     float dummy_y = 0.0f;
     if (!extra || !extra->support) return CG_E_ARG;
+    if (extra->flags & CG_SUPPORT_IS_SEGMENT_)
+        return cg_support_open_segment_(support, (const cg_segment_cursor_ *)extra->support, n);
     s = cg_decoder_open_(support, NULL, extra->support, extra->support_len, &dummy_y, n, 0);
     if (s == CG_OK && support->plan.traits & CG_NEEDS_SUPPORT_) return CG_E_UNSUPPORTED;
-    if (s == CG_OK) s = cg_verify_(support);
+    if (s == CG_OK) s = cg_verify_(support, NULL);
     support->y = NULL;
     return s;
 }
@@ -13746,6 +14208,7 @@ static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
     const cg_op *op = &support->info.op;
     const int indexed = op->select.id && !cg_is_transformed_(op);
     uint64_t h = cg_mix64_(cg_coordinate_count_(support) + CG_GOLDEN_);
+    if (cg_has_segments_(&support->info)) return cg_support_fingerprint_segments_(support);
     if (cg_is_sampled_(op)) { /* random-k is the same for all ranks, unless it is private */
         h = cg_mix64_(h ^ (support->info.drawn + op->sample.id * CG_GOLDEN_));
         h = cg_mix64_(h ^ cg_stage_key_(&op->sample, &support->info.tag));
@@ -13763,12 +14226,15 @@ static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
 /* The values of p->x where the support has values, to the list without indices; sets info->k and the fingerprint. */
 static cg_status cg_select_given_(const cg_selector_ *p) {
     cg_decoder_ support;
+    cg_segment_walk_ walk;
     cg_index_reader_ r;
     uint64_t index[CG_SPARSE_BATCH_], k;
     cg_status s = cg_support_open_(&support, p->side, p->n);
     if (s != CG_OK) return s;
+    support.walk = &walk;
     k = cg_coordinate_count_(&support);
-    r = cg_index_open_(&support.info, &support.plan, support.index);
+    if (!cg_has_segments_(&support.info)) r = cg_index_open_(&support.info, &support.plan, support.index);
+    else memset(&r, 0, sizeof r);
     for (size_t first = 0, many; first < (size_t)k; first += many) {
         many = cg_min_(CG_SPARSE_BATCH_, (size_t)k - first);
         cg_coordinates_get_(&support, &r, first, many, index);
@@ -13807,17 +14273,23 @@ static cg_status cg_packet_decode_(
     const int direct = dense && !selected && !cg_is_coded_(&d->lay) && !d->lay.codec &&
         !(d->plan.traits & CG_IS_MATRIX_) && extra && (extra->flags & CG_DECODE_DIRECT);
     cg_decoder_ support;
+    cg_segment_walk_ walk;
     cg_status s = CG_OK;
+    if (cg_has_segments_(&d->info)) {
+        if (!verified) s = cg_verify_(d, extra);
+        return s == CG_OK ? cg_decode_segments_(d, extra, alpha, beta, y, sink) : s;
+    }
     if (d->plan.traits & CG_NEEDS_SUPPORT_) {
         s = cg_given_open_(d, &support, extra, n);
         if (s != CG_OK) return s;
+        support.walk = &walk;
     }
     d->y = y ? y : &d->empty_y;
     d->alpha = alpha;
     d->beta = beta;
     d->sink = sink;
     d->non_temporal = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
-    if (!direct && !verified) s = cg_verify_(d);
+    if (!direct && !verified) s = cg_verify_(d, extra);
     if (s != CG_OK) {
     } else if (cg_is_transformed_(&d->info.op) && d->plan.traits & CG_IS_MATRIX_) cg_matrix_decode_(d);
     else if (dense && !selected) s = cg_decode_dense_(d, direct && !verified);
@@ -13858,24 +14330,30 @@ CG_API_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t
 CG_API_ cg_status cg_decompress_add(const void *packet, size_t len, float weight, float *y, size_t n) {
     return cg_decode(NULL, packet, len, weight, 1.0f, y, n);
 }
+/* d->y = 0 where an opened and verified packet has values; it has no segments, and is not of `given`. */
+static void cg_clear_opened_(cg_decoder_ *d) {
+    if (!cg_is_sampled_(&d->info.op) && (!d->info.op.select.id || cg_is_transformed_(&d->info.op))) {
+        memset(d->y, 0, 4 * (size_t)d->info.n);
+    } else {
+        cg_index_reader_ r = cg_index_open_(&d->info, &d->plan, d->index);
+        uint64_t index[CG_SPARSE_BATCH_];
+        for (size_t first = 0, many; first < cg_coordinate_count_(d); first += many) {
+            many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(d) - first);
+            cg_coordinates_get_(d, &r, first, many, index);
+            for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)index[i], 0.0f);
+        }
+    }
+}
 /* y = 0 where the packet has values. */
 static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     cg_decoder_ d;
     cg_status s = cg_decoder_open_(&d, NULL, packet, len, y, n, 0);
-    if (s == CG_OK) s = cg_verify_(&d);
+    if (s == CG_OK && cg_has_segments_(&d.info) && d.plan.traits & CG_NEEDS_SUPPORT_) s = CG_E_UNSUPPORTED;
+    if (s == CG_OK) s = cg_verify_(&d, NULL);
+    if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = CG_E_UNSUPPORTED; /* clear with the support itself */
     if (s != CG_OK) return s;
-    if (d.plan.traits & CG_NEEDS_SUPPORT_) return CG_E_UNSUPPORTED; /* clear with the support itself */
-    if (!cg_is_sampled_(&d.info.op) && (!d.info.op.select.id || cg_is_transformed_(&d.info.op))) {
-        memset(d.y, 0, 4 * n);
-    } else {
-        cg_index_reader_ r = cg_index_open_(&d.info, &d.plan, d.index);
-        uint64_t index[CG_SPARSE_BATCH_];
-        for (size_t first = 0, many; first < cg_coordinate_count_(&d); first += many) {
-            many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(&d) - first);
-            cg_coordinates_get_(&d, &r, first, many, index);
-            for (size_t i = 0; i < many; i++) cg_store_(d.y, (size_t)index[i], 0.0f);
-        }
-    }
+    if (cg_has_segments_(&d.info)) return cg_clear_segments_(&d);
+    cg_clear_opened_(&d);
     return CG_OK;
 }
 CG_API_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n) {
@@ -13904,8 +14382,8 @@ CG_OFFERED_ cg_status cg_packet_check_(const cg_extra *side, const void *packet,
     cg_decoder_ d;
     float no_output = 0.0f;
     cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 1);
-    if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_check_(&d, side);
-    return s == CG_OK ? cg_verify_(&d) : s;
+    if (s == CG_OK && d.plan.traits & CG_NEEDS_SUPPORT_ && !cg_has_segments_(&d.info)) s = cg_given_check_(&d, side);
+    return s == CG_OK ? cg_verify_(&d, side) : s;
 }
 /* In two steps, for callers who look at the header in between. First: the header of len bytes, to d->info and d->plan.
    op and known: as in cg_header_get_like_. */
@@ -13919,8 +14397,9 @@ CG_OFFERED_ cg_status cg_packet_open_(
     cg_decoder_ *d, const cg_extra *side, const void *packet, size_t len, int verify) {
     cg_status s = cg_extra_check_(NULL, side);
     if (s == CG_OK) s = cg_decoder_open_rest_(d, side, packet, len, NULL, 1);
-    if (s == CG_OK && verify && d->plan.traits & CG_NEEDS_SUPPORT_) s = cg_given_check_(d, side);
-    return s == CG_OK && verify ? cg_verify_(d) : s;
+    if (s == CG_OK && verify && d->plan.traits & CG_NEEDS_SUPPORT_ && !cg_has_segments_(&d->info))
+        s = cg_given_check_(d, side);
+    return s == CG_OK && verify ? cg_verify_(d, side) : s;
 }
 /* y = alpha D + beta y of an opened packet, by blocks of CG_BLOCK_ values with cg_decoder_add_block_, unless that
    cannot be (a selection, a sample, a code, a matrix): then 0 is returned, and d->alpha and d->beta are set
@@ -13931,13 +14410,586 @@ CG_OFFERED_ int cg_decoder_by_blocks_(cg_decoder_ *d, float alpha, float beta, f
     d->alpha = alpha;
     d->beta = beta;
     d->non_temporal = 0;
-    return !d->info.op.select.id && !cg_is_sampled_(&d->info.op) && !cg_is_coded_(&d->lay) && !d->lay.codec &&
-        !(d->plan.traits & CG_IS_MATRIX_);
+    return !cg_has_segments_(&d->info) && !d->info.op.select.id && !cg_is_sampled_(&d->info.op) &&
+        !cg_is_coded_(&d->lay) && !d->lay.codec && !(d->plan.traits & CG_IS_MATRIX_);
 }
 CG_OFFERED_ void cg_decoder_add_block_(const cg_decoder_ *d, size_t block) {
     cg_checksum_ sum;
     double energy;
     cg_decode_block_(d, NULL, NULL, block, 0, &sum, &energy);
+}
+
+/* src/core/segments/decode.h */
+/* decode: packets with segments opened, verified and decoded, each segment as a packet without them
+
+   Offers   cg_decoder_open_segments_, cg_verify_segments_, cg_decode_segments_, cg_clear_segments_, supports with
+            segments, cg_segment_decoder_open_; the public cg_segment_inspect and cg_segment_copy
+   Needs    base, packet, segments/table, decoder, verify, decode_into, decode
+   Touches  the caller's y, or what the sink writes
+   All segments are checked before y is written. */
+
+/* The next segment, opened into *d up to the first look at its values; it has no y. Its packet_bytes are 0, as its
+   checksum is that of the whole packet. */
+static cg_status cg_segment_decoder_open_(
+    cg_segment_cursor_ *c, const cg_extra *extra, int need_codec, cg_decoder_ *d) {
+    cg_status s = cg_segment_next_(c, &d->info, &d->plan);
+    if (s != CG_OK) return s;
+    d->packet = NULL;
+    d->info.packet_bytes = 0;
+    return cg_decoder_open_body_(d, extra, c->body, NULL, need_codec);
+}
+/* A cursor before the first segment of a packet that cg_decoder_open_segments_ has accepted. */
+static void cg_segment_cursor_of_(const cg_decoder_ *d, cg_segment_cursor_ *c) {
+    const cg_status s = cg_segments_open_(c, &d->info, cg_op_traits_(&d->info.op), d->packet);
+    (void)s; /* it was CG_OK before */
+}
+/* The whole table, once d->info, d->plan, d->packet and d->y are set. plan.traits are then those of all segments. */
+static cg_status cg_decoder_open_segments_(cg_decoder_ *d) {
+    cg_segment_cursor_ c;
+    cg_info info;
+    cg_plan_ plan;
+    cg_status s = cg_segments_open_(&c, &d->info, d->plan.traits, d->packet);
+    memset(&d->lay, 0, sizeof d->lay);
+    d->kernels = cg_kernels_now_();
+    d->support = NULL;
+    d->sink = NULL;
+    d->walk = NULL;
+    d->coordinates = 0;
+    d->scales = d->piece_table = d->codes = d->index = NULL;
+    while (s == CG_OK && c.left) {
+        s = cg_segment_next_(&c, &info, &plan);
+        if (s != CG_OK) return s;
+        d->plan.traits |= plan.traits;
+        d->coordinates += cg_is_transformed_(&info.op) ? info.drawn : info.k;
+    }
+    d->segments_hash = c.hash ? c.hash : 1;
+    return s != CG_OK ? s : cg_segments_end_(&c) ? CG_OK : CG_E_CORRUPT;
+}
+static cg_status cg_support_open_segment_(cg_decoder_ *support, const cg_segment_cursor_ *at, size_t n) {
+    cg_segment_cursor_ c = *at;
+    const cg_status s = c.left ? cg_segment_decoder_open_(&c, NULL, 0, support) : CG_E_MISMATCH;
+    support->y = NULL;
+    return s == CG_OK && support->info.n != n ? CG_E_MISMATCH : s;
+}
+/* What extra is to a segment: its support, if it needs one, is the same segment of extra->support. */
+typedef struct cg_segment_extra_ {
+    cg_extra extra;
+    cg_decoder_ support;
+    cg_segment_cursor_ at;
+} cg_segment_extra_;
+/* needs: traits of all segments. CG_OK: out->extra is that of the first segment; out must stay where it is. */
+static cg_status cg_segment_extra_open_(cg_segment_extra_ *out, const cg_extra *extra, uint32_t needs, size_t n) {
+    const cg_extra none = CG_ZERO;
+    cg_status s;
+    out->extra = extra ? *extra : none;
+    out->extra.report = NULL;
+    out->extra.segments = NULL;
+    if (!(needs & CG_NEEDS_SUPPORT_)) return CG_OK;
+    s = cg_support_open_(&out->support, extra, n);
+    if (s != CG_OK) return s;
+    if (!cg_has_segments_(&out->support.info)) return CG_E_MISMATCH;
+    cg_segment_cursor_of_(&out->support, &out->at);
+    out->extra.support = &out->at;
+    out->extra.support_len = sizeof out->at;
+    out->extra.flags |= CG_SUPPORT_IS_SEGMENT_;
+    return CG_OK;
+}
+/* On to the next segment. */
+static cg_status cg_segment_extra_next_(cg_segment_extra_ *e) {
+    cg_info info;
+    cg_plan_ plan;
+    if (!(e->extra.flags & CG_SUPPORT_IS_SEGMENT_)) return CG_OK;
+    return e->at.left ? cg_segment_next_(&e->at, &info, &plan) : CG_E_MISMATCH;
+}
+static cg_status cg_verify_segments_(const cg_decoder_ *d, const cg_extra *extra) {
+    cg_segment_extra_ sub;
+    cg_segment_cursor_ c;
+    cg_decoder_ segment;
+    cg_status s = cg_checksum_whole_ok_(d) ? CG_OK : CG_E_CORRUPT;
+    if (s == CG_OK) s = cg_segment_extra_open_(&sub, extra, d->plan.traits, (size_t)d->info.n);
+    cg_segment_cursor_of_(d, &c);
+    while (s == CG_OK && c.left) {
+        s = cg_segment_decoder_open_(&c, &sub.extra, d->need_codec, &segment);
+        if (s == CG_OK && d->plan.traits & segment.plan.traits & CG_NEEDS_SUPPORT_)
+            s = cg_given_check_(&segment, &sub.extra);
+        if (s == CG_OK) s = cg_verify_(&segment, &sub.extra);
+        if (s == CG_OK) s = cg_segment_extra_next_(&sub);
+    }
+    return s;
+}
+/* A sink for the values of a segment that hands them on with their places in the whole vector. */
+typedef struct cg_segment_sink_ {
+    cg_sink_ sink;
+    const cg_sink_ *outer;
+    uint64_t first;
+} cg_segment_sink_;
+static double cg_segment_take_dense_(const void *user, size_t first, size_t many, const float *v) {
+    const cg_segment_sink_ *s = (const cg_segment_sink_ *)user;
+    return s->outer->take_dense(s->outer->user, (size_t)s->first + first, many, v);
+}
+static double cg_segment_take_sparse_(const void *user, const uint64_t *at, size_t many, const float *v) {
+    const cg_segment_sink_ *s = (const cg_segment_sink_ *)user;
+    uint64_t index[CG_SPARSE_BATCH_];
+    double energy = 0.0;
+    for (size_t i = 0, batch; i < many; i += batch) {
+        batch = cg_min_(CG_SPARSE_BATCH_, many - i);
+        for (size_t j = 0; j < batch; j++) index[j] = s->first + at[i + j];
+        energy += s->outer->take_sparse(s->outer->user, index, batch, cg_at_(v, i));
+    }
+    return energy;
+}
+/* Of a verified packet; as cg_packet_decode_. */
+CG_NOINLINE_ cg_status cg_decode_segments_(
+    const cg_decoder_ *d, const cg_extra *extra, float alpha, float beta, float *y, cg_sink_ *sink) {
+    cg_segment_extra_ sub;
+    cg_segment_sink_ part;
+    cg_segment_cursor_ c;
+    cg_decoder_ segment;
+    cg_status s = cg_segment_extra_open_(&sub, extra, d->plan.traits, (size_t)d->info.n);
+    part.sink.take_dense = cg_segment_take_dense_;
+    part.sink.take_sparse = cg_segment_take_sparse_;
+    part.sink.user = &part;
+    part.outer = sink;
+    cg_segment_cursor_of_(d, &c);
+    while (s == CG_OK && c.left) {
+        s = cg_segment_decoder_open_(&c, &sub.extra, 1, &segment);
+        part.first = c.first;
+        part.sink.energy = 0.0;
+        if (s == CG_OK)
+            s = cg_packet_decode_(&segment, &sub.extra, alpha, beta, y ? cg_at_mut_(y, (size_t)c.first) : NULL,
+                sink ? &part.sink : NULL, 1);
+        if (sink) sink->energy += part.sink.energy;
+        if (s == CG_OK) s = cg_segment_extra_next_(&sub);
+    }
+    return s;
+}
+static cg_status cg_clear_segments_(cg_decoder_ *d) {
+    cg_segment_cursor_ c;
+    cg_decoder_ segment;
+    cg_status s = CG_OK;
+    cg_segment_cursor_of_(d, &c);
+    while (s == CG_OK && c.left) {
+        s = cg_segment_decoder_open_(&c, NULL, 0, &segment);
+        if (s != CG_OK) break;
+        segment.y = cg_at_mut_(d->y, (size_t)c.first);
+        cg_clear_opened_(&segment);
+    }
+    return s;
+}
+/* A hash, never 0, of where a support with segments has values. */
+static uint32_t cg_support_fingerprint_segments_(const cg_decoder_ *support) {
+    cg_segment_cursor_ c;
+    cg_decoder_ segment;
+    uint64_t h = cg_mix64_(support->info.segments + CG_GOLDEN_);
+    cg_segment_cursor_of_(support, &c);
+    while (c.left && cg_segment_decoder_open_(&c, NULL, 0, &segment) == CG_OK)
+        h = cg_mix64_(cg_mix64_(h ^ segment.info.n) ^ cg_support_fingerprint_(&segment));
+    return (uint32_t)h | 1u;
+}
+static void cg_segment_walk_get_(const cg_decoder_ *support, int start, size_t many, uint64_t *index) {
+    cg_segment_walk_ *w = support->walk;
+    if (start) {
+        cg_segment_cursor_of_(support, &w->cursor);
+        w->next = w->count = 0;
+    }
+    for (size_t i = 0, take; i < many; i += take) {
+        while (w->next == w->count) {
+            if (!w->cursor.left || cg_segment_decoder_open_(&w->cursor, NULL, 0, &w->segment) != CG_OK) {
+                memset(index + i, 0, 8 * (many - i)); /* cannot be: the support was verified */
+                return;
+            }
+            w->reader = cg_index_open_(&w->segment.info, &w->segment.plan, w->segment.index);
+            w->base = w->cursor.first;
+            w->next = 0;
+            w->count = cg_coordinate_count_(&w->segment);
+        }
+        take = cg_min_(many - i, w->count - w->next);
+        cg_coordinates_get_(&w->segment, &w->reader, w->next, take, index + i);
+        for (size_t j = 0; j < take; j++) index[i + j] += w->base;
+        w->next += take;
+    }
+}
+
+/* Segment i of a packet whose header has been read into *whole: *info becomes its header, c->body its values. */
+static cg_status cg_segment_find_(
+    const uint8_t *packet, size_t len, size_t i, cg_info *whole, cg_info *info, cg_segment_cursor_ *c, int *is_global) {
+    cg_plan_ plan;
+    cg_status s = cg_header_get_(packet, len, whole, &plan);
+    if (s != CG_OK) return s;
+    if (whole->packet_bytes != len) return CG_E_CORRUPT;
+    if (i >= whole->segments) return CG_E_ARG;
+    s = cg_segments_open_(c, whole, plan.traits, packet);
+    for (size_t j = 0; s == CG_OK && j <= i; j++) s = cg_segment_next_(c, info, &plan);
+    *is_global = whole->segment_flags & CG_SEGMENTS_GLOBAL && c->number == CG_SEGMENT_OP;
+    return s;
+}
+CG_API_ cg_status cg_segment_inspect(const void *packet, size_t len, size_t i, cg_info *info, uint64_t *first) {
+    const cg_fenv_ env = cg_fenv_enter_();
+    const cg_info zero = CG_ZERO;
+    cg_segment_cursor_ c;
+    cg_info whole;
+    int is_global;
+    cg_status s = CG_E_ARG;
+    if (info) *info = zero;
+    if (first) *first = 0;
+    if (packet && info && !cg_builds_segments_()) s = CG_E_VERSION;
+    else if (packet && info) {
+        s = cg_segment_find_((const uint8_t *)packet, len, i, &whole, info, &c, &is_global);
+        if (s != CG_OK) *info = zero;
+        else if (first) *first = c.first;
+    }
+    cg_fenv_leave_(env);
+    return s;
+}
+static cg_status cg_segment_copy_(
+    const cg_extra *extra, const uint8_t *packet, size_t len, size_t i, uint8_t *out, size_t cap, size_t *out_len) {
+    cg_segment_cursor_ c;
+    cg_info whole, info;
+    int is_global;
+    cg_status s = cg_segment_find_(packet, len, i, &whole, &info, &c, &is_global);
+    if (s == CG_OK && whole.n > SIZE_MAX / 4) s = CG_E_UNSUPPORTED;
+    if (s == CG_OK) s = cg_packet_check_(extra, packet, len, (size_t)whole.n);
+    if (s != CG_OK) return s;
+    if (info.packet_bytes > cap) return CG_E_CAPACITY;
+    if (is_global) { /* a selection that any index set fits */
+        const cg_stage any_magnitude = cg_threshold(0.0f).select;
+        if (cg_op_traits_(&info.op) & CG_KEEPS_ONE_SIDE_) info.op.select.value = 1.0f;
+        else info.op.select = any_magnitude;
+    }
+    memcpy(out + CG_HEADER_BYTES, c.body, info.packet_bytes - CG_HEADER_BYTES);
+    *out_len = cg_packet_seal_(&info, out);
+    return CG_OK;
+}
+CG_API_ cg_status cg_segment_copy(
+    const cg_extra *extra, const void *packet, size_t len, size_t i, void *out, size_t cap, size_t *out_len) {
+    const cg_fenv_ env = cg_fenv_enter_();
+    cg_status s = CG_E_ARG;
+    if (out_len) *out_len = 0;
+    if (packet && out && out_len)
+        s = cg_segment_copy_(extra, (const uint8_t *)packet, len, i, (uint8_t *)out, cap, out_len);
+    cg_fenv_leave_(env);
+    return s;
+}
+
+/* src/core/segments/compress.h */
+/* compress: tensors that lie one behind the other in x, as the segments of one packet
+
+   Offers   cg_compress_segments_, cg_segments_bound_, cg_segments_scratch_, cg_segments_why_
+   Needs    base, plan, packet, layout, segments/table, source, select/list, indices, compress, segments/decode
+   Touches  the caller's packet, *len and scratch; x, if a producer makes it
+   Every segment is compressed as by a call of its own, but for its header, which becomes an entry of the table. The
+   table is written at the end of the caller's room while bodies are written from the front, and then moved behind them.
+   A selection from all segments is made first; its list is cut where segments end. */
+
+static const cg_op cg_exact_op_ = CG_ZERO;
+static uint32_t cg_segments_flags_(const cg_segments *g) {
+    uint32_t flags = g->flags & CG_SEGMENTS_GLOBAL;
+    if (g->op) flags |= CG_SEGMENTS_MIXED_;
+    if (g->tensor) flags |= CG_SEGMENTS_TENSORS_;
+    return flags;
+}
+static uint32_t cg_segment_number_(const cg_segments *g, size_t i) {
+    return g->op ? g->op[i] : (uint32_t)CG_SEGMENT_OP;
+}
+static const cg_op *cg_segment_op_(const cg_segments *g, const cg_op *op, size_t i) {
+    const uint32_t number = cg_segment_number_(g, i);
+    return number == CG_SEGMENT_OP ? op : number == CG_SEGMENT_EXACT ? &cg_exact_op_ : &g->ops[number - CG_SEGMENT_OPS];
+}
+static int cg_segment_is_global_(const cg_segments *g, size_t i) {
+    return g->flags & CG_SEGMENTS_GLOBAL && cg_segment_number_(g, i) == CG_SEGMENT_OP;
+}
+/* All values that a selection of all segments sees. */
+static size_t cg_segments_global_n_(const cg_segments *g) {
+    size_t n = 0;
+    for (size_t i = 0; i < g->count; i++) n += cg_segment_is_global_(g, i) ? g->n[i] : 0;
+    return n;
+}
+/* Why segments are refused; NULL: they are not. op has passed cg_op_check_. */
+static const char *cg_segments_refusal_(const cg_op *op, const cg_segments *g, size_t n) {
+    uint64_t left = n;
+    if (!g->count || !g->n) return "segments.count is 0, or segments.n is NULL: without tensors leave segments NULL";
+    if ((uint64_t)g->count > 0xffffffffu) return "segments.count is 2^32 or more";
+    if (g->flags & ~(uint32_t)CG_SEGMENTS_GLOBAL) return "segments.flags has an unknown flag";
+    if (!g->ops && g->op_count) return "segments.ops is NULL, and segments.op_count is not 0";
+    if (g->flags & CG_SEGMENTS_GLOBAL) {
+        if (!cg_can_be_global_(op, cg_op_traits_(op)))
+            return "CG_SEGMENTS_GLOBAL is for operators that begin with a selection of single values, such as topk";
+        if ((uint64_t)n > 0xffffffffu) return "CG_SEGMENTS_GLOBAL is for less than 2^32 values";
+    }
+    for (size_t j = 0; j < g->op_count; j++)
+        if (cg_op_check_new_(&g->ops[j]) != CG_OK)
+            return "an operator in segments.ops is not valid: as text cg_op_parse_why says why";
+    for (size_t i = 0; i < g->count; i++) {
+        if (g->op && g->op[i] >= CG_SEGMENT_OPS && g->op[i] - CG_SEGMENT_OPS >= g->op_count)
+            return "segments.op names an operator that is not in segments.ops";
+        if (!cg_matrix_shape_fits_(cg_segment_op_(g, op, i), g->n[i]))
+            return "the operator of a segment is for a matrix of rows * cols values, and its n is another number";
+        if (g->n[i] > left) break;
+        left -= g->n[i];
+        if (i + 1 == g->count && !left) return NULL;
+    }
+    return "the lengths in segments.n do not add up to n";
+}
+/* Bytes of the table at most, a multiple of 4. */
+static uint64_t cg_segments_table_room_(const cg_op *op, const cg_segments *g) {
+    const uint32_t flags = cg_segments_flags_(g);
+    uint64_t bytes = flags & CG_SEGMENTS_MIXED_ ? 10 + (uint64_t)CG_SEGMENT_OP_BYTES_ * g->op_count : 0;
+    for (size_t i = 0; i < g->count; i++) {
+        const cg_op *one = cg_segment_op_(g, op, i);
+        const cg_plan_ plan = cg_plan_of_(one, g->n[i]);
+        bytes += cg_segment_room_(one, &plan, cg_segment_number_(g, i), flags, cg_segment_is_global_(g, i));
+    }
+    return cg_add_sat_(bytes, 3) & ~(uint64_t)3;
+}
+/* Bodies of the `count` segments, of n values in all, from which the selection of op is made together; CG_TOO_LARGE_ if
+   they overflow. An index section of a cut list is hardly longer: Elias-Fano's length is concave in (n, k), and
+   homogeneous, so that only what fills it up to words comes on top. */
+static uint64_t cg_segments_global_bound_(const cg_op *op, const cg_segments *g, size_t n) {
+    const cg_plan_ plan = cg_plan_of_(op, n);
+    const uint64_t k = plan.max_selected;
+    const int cut = !(plan.traits & CG_INDEX_LENGTH_VARIES_) && op->code.id != CG_CODE_BITMAP;
+    uint64_t bytes, one, count = 0, indices = 0;
+    cg_layout_ lay;
+    if (cg_layout_sizes_(op, NULL, k, &lay, &bytes) != CG_OK || cg_layout_sizes_(op, NULL, 1, &lay, &one) != CG_OK)
+        return CG_TOO_LARGE_;
+    for (size_t i = 0; i < g->count; i++) {
+        if (!cg_segment_is_global_(g, i)) continue;
+        count++;
+        if (!cut) indices = cg_add_sat_(indices, cg_index_bound_(op, g->n[i], k < g->n[i] ? k : g->n[i]));
+    }
+    if (cut) indices = cg_index_bound_(op, plan.universe, k);
+    return cg_add_sat_(cg_add_sat_(bytes, indices), cg_mul_sat_(count, one + 24));
+}
+static size_t cg_segments_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
+    const cg_segments *g = extra->segments;
+    cg_extra sub = *extra;
+    uint64_t bytes;
+    sub.segments = NULL;
+    if (!op || cg_op_check_(op) != CG_OK || cg_segments_refusal_(op, g, n)) return 0;
+    bytes = cg_add_sat_(CG_HEADER_BYTES, cg_segments_table_room_(op, g));
+    for (size_t i = 0; i < g->count; i++) {
+        const size_t one = cg_segment_is_global_(g, i) ? CG_HEADER_BYTES
+                                                       : cg_bound_(cg_segment_op_(g, op, i), &sub, g->n[i]);
+        if (!one) return 0;
+        bytes = cg_add_sat_(bytes, one - CG_HEADER_BYTES);
+    }
+    if (g->flags & CG_SEGMENTS_GLOBAL)
+        bytes = cg_add_sat_(bytes, cg_segments_global_bound_(op, g, cg_segments_global_n_(g)));
+    return cg_size_or_zero_(bytes);
+}
+/* Scratch of a selection from all segments of op: first the values, unless they lie in x one behind the other. */
+static uint64_t cg_segments_gathered_bytes_(const cg_segments *g, size_t n, size_t global_n) {
+    return g->flags & CG_SEGMENTS_GLOBAL && global_n != n ? cg_add_sat_(cg_mul_sat_(4, global_n), 64) : 0;
+}
+static uint64_t cg_segments_global_scratch_(const cg_op *op, const cg_segments *g, size_t n) {
+    const size_t global_n = cg_segments_global_n_(g);
+    const cg_plan_ plan = cg_plan_of_(op, global_n);
+    if (!(g->flags & CG_SEGMENTS_GLOBAL)) return 0;
+    return cg_add_sat_(cg_segments_gathered_bytes_(g, n, global_n), cg_scratch_bytes_(op, &plan));
+}
+static uint64_t cg_segments_scratch_(const cg_op *op, const cg_extra *extra, size_t n) {
+    const cg_segments *g = extra->segments;
+    uint64_t bytes = 0;
+    if (cg_op_check_new_(op) != CG_OK || cg_segments_refusal_(op, g, n)) return 0;
+    for (size_t i = 0; i < g->count; i++) {
+        const cg_op *one = cg_segment_op_(g, op, i);
+        const cg_plan_ plan = cg_plan_of_(one, g->n[i]);
+        const uint64_t need = cg_segment_is_global_(g, i) ? 0 : cg_scratch_bytes_(one, &plan);
+        if (need > bytes) bytes = need;
+    }
+    return cg_add_sat_(bytes, cg_segments_global_scratch_(op, g, n));
+}
+static const char *cg_segments_why_(const cg_op *op, const cg_extra *extra, size_t n) {
+    const char *why = cg_segments_refusal_(op, extra->segments, n);
+    return why ? why
+               : "the bytes of a packet overflow, or the operator of a segment has a codec that is not in "
+                 "cg_extra.codecs or refuses its parameters";
+}
+/* What compressing segments shares. */
+typedef struct cg_segments_job_ {
+    const cg_op *op;
+    const cg_segments *segments;
+    cg_segment_extra_ sub; /* of the segment that is next */
+    const float *scale;    /* of that segment, or NULL */
+    const float *x;
+    size_t first;
+    uint8_t *body, *table, *limit; /* where the next body, entry and the last entry of the table go */
+    cg_checksum_ sum;              /* of the bodies */
+    cg_info whole;
+    cg_list_ all;  /* what a selection of all segments has kept, ... */
+    size_t listed; /* ... and how many of that are in segments before */
+    size_t global_first;
+    void *scratch; /* of a segment */
+} cg_segments_job_;
+
+/* Selects from all segments of the call's operator together. */
+static cg_status cg_segments_select_(cg_segments_job_ *job, const cg_extra *extra, uint8_t *scratch) {
+    const cg_segments *g = job->segments;
+    const size_t global_n = cg_segments_global_n_(g);
+    const cg_plan_ plan = cg_plan_of_(job->op, global_n);
+    const float *x = job->x;
+    cg_info info = CG_ZERO;
+    cg_extra sub = *extra;
+    cg_source_ src;
+    cg_status s;
+    sub.segments = NULL;
+    if (cg_segments_gathered_bytes_(g, (size_t)job->whole.n, global_n)) {
+        float *gathered = (float *)(void *)(scratch + (64 - ((uintptr_t)scratch & 63)) % 64);
+        size_t at = 0, first = 0;
+        for (size_t i = 0; i < g->count; first += g->n[i++]) {
+            if (!cg_segment_is_global_(g, i)) continue;
+            memcpy(gathered + at, cg_at_(job->x, first), 4 * g->n[i]);
+            at += g->n[i];
+        }
+        x = gathered;
+        scratch += (size_t)cg_segments_gathered_bytes_(g, (size_t)job->whole.n, global_n);
+    }
+    info.op = *job->op;
+    info.n = global_n;
+    info.tag = job->whole.tag;
+    s = cg_source_open_(&info, &plan, &sub, NULL, x, scratch, &src, &job->all);
+    job->whole.threshold = info.threshold;
+    return s;
+}
+/* A segment of n values without a selection of all. */
+static cg_status cg_segment_body_(
+    cg_segments_job_ *job, cg_info *info, const cg_plan_ *plan, cg_extra *extra, cg_checksum_ *sum) {
+    const float empty_x = 0.0f;
+    cg_list_ list;
+    cg_source_ src;
+    cg_layout_ lay;
+    cg_status s = cg_source_open_(
+        info, plan, extra, NULL, info->n ? cg_at_(job->x, job->first) : &empty_x, job->scratch, &src, &list);
+    if (s == CG_OK)
+        s = cg_body_put_(info, plan, extra, &src, &list, job->body, (size_t)(job->limit - job->body), 1, sum);
+    if (s == CG_OK && extra->scale && cg_layout_make_(&info->op, extra, info->k, &lay) == CG_OK)
+        job->scale = cg_at_(job->scale, (size_t)lay.bucket_count * lay.quantizer->scale_count);
+    return s;
+}
+/* The part of the list of all that lies in this segment. */
+static cg_status cg_segment_body_listed_(
+    cg_segments_job_ *job, cg_info *info, const cg_plan_ *plan, const cg_extra *extra, cg_checksum_ *sum) {
+    uint64_t start[2] = { 0, 0 };
+    const uint64_t end = job->global_first + info->n;
+    cg_list_ list = job->all;
+    cg_source_ src;
+    list.index_low += job->listed;
+    list.value += job->listed;
+    for (list.count = 0; job->listed < job->all.count && job->all.index_low[job->listed] < end; job->listed++)
+        list.index_low[list.count++] -= (uint32_t)job->global_first;
+    job->global_first = (size_t)end;
+    start[1] = list.count;
+    list.segment_start = start;
+    list.segment_count = 1;
+    info->drawn = info->n;
+    info->k = list.count;
+    memset(&src, 0, sizeof src);
+    src.kernels = cg_kernels_now_();
+    src.info = info;
+    src.x = list.value;
+    src.count = list.count;
+    src.clip_bits = CG_INF_BITS_;
+    return cg_body_put_(info, plan, extra, &src, &list, job->body, (size_t)(job->limit - job->body), 1, sum);
+}
+/* Does a quantizer take scales of the caller's? */
+static int cg_takes_scales_(const cg_op *op) {
+    return !cg_has_(op, CG_IS_USER_CODEC_ | CG_OWNS_SCALES_) && cg_quantizer_of_(&op->quantize)->scale_count;
+}
+/* Segment i, with its entry. tensor: of the segment if segments.tensor does not say so. */
+static cg_status cg_segment_compress_(cg_segments_job_ *job, const cg_extra *given, size_t i, uint32_t tensor) {
+    const cg_segments *g = job->segments;
+    const uint32_t flags = job->whole.segment_flags, skip = g->tensor ? g->tensor[i] - tensor : 0;
+    const int is_global = cg_segment_is_global_(g, i);
+    cg_info info = CG_ZERO;
+    cg_checksum_ sum = { 0, 0, 0 };
+    cg_extra *extra = &job->sub.extra;
+    cg_plan_ plan;
+    cg_status s;
+    info.op = *cg_segment_op_(g, job->op, i);
+    info.n = g->n[i];
+    info.tag = job->whole.tag;
+    info.tag.tensor = tensor + skip;
+    plan.traits = cg_op_traits_(&info.op);
+    if (plan.traits & CG_IS_PER_RANK_ && info.tag.rank >= info.op.sample.size) return CG_E_ARG;
+    cg_plan_set_(&plan, &info.op, info.n, &info.tag);
+    extra->aux = given->aux && plan.traits & CG_NEEDS_AUX_ ? cg_at_(given->aux, job->first) : NULL;
+    extra->scale = job->scale && cg_takes_scales_(&info.op) ? job->scale : NULL;
+    s = is_global ? cg_segment_body_listed_(job, &info, &plan, extra, &sum)
+                  : cg_segment_body_(job, &info, &plan, extra, &sum);
+    if (s == CG_OK) s = cg_segment_extra_next_(&job->sub);
+    if (s != CG_OK) return s;
+    job->table = cg_segment_put_(job->table, &info, plan.traits, cg_segment_number_(g, i), skip, flags, is_global);
+    job->sum = cg_checksum_concat_(job->sum, sum);
+    job->body += info.value_bytes + info.index_bytes;
+    job->first += g->n[i];
+    job->whole.drawn += info.drawn;
+    job->whole.k += info.k;
+    job->whole.tag.tensor = info.tag.tensor; /* of the last segment, until the header is written */
+    return CG_OK;
+}
+/* The header of the table: operators beside that of the call. */
+static void cg_segments_ops_put_(cg_segments_job_ *job) {
+    const cg_segments *g = job->segments;
+    if (!(job->whole.segment_flags & CG_SEGMENTS_MIXED_)) return;
+    job->table = cg_varint_put_(job->table, g->op_count);
+    for (size_t j = 0; j < g->op_count; j++, job->table += CG_SEGMENT_OP_BYTES_)
+        for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
+            cg_stage_put_(job->table + 12 * slot, cg_op_stage_const_(&g->ops[j], slot));
+}
+CG_NOINLINE_ cg_status cg_compress_segments_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
+    cg_producer_ *producer, size_t n, uint8_t *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+    const cg_segments *g = extra->segments;
+    const cg_tag none = CG_ZERO;
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    cg_segments_job_ job;
+    uint32_t tensor, needs = 0;
+    uint64_t room, global_scratch;
+    uint8_t *table;
+    cg_status s;
+    if (cg_op_check_(op) != CG_OK || cg_segments_refusal_(op, g, n)) return CG_E_ARG;
+    s = cg_extra_check_(op, extra);
+    if (s != CG_OK) return s;
+    for (size_t i = 0; i < g->count; i++) needs |= cg_op_traits_(cg_segment_op_(g, op, i));
+    if (((needs & CG_IS_USER_CODEC_) || n > CG_MANY_) && !cg_segments_bound_(op, extra, n)) return CG_E_ARG;
+    if (producer && producer->lazy) return CG_E_UNSUPPORTED;
+    if (cg_segments_scratch_(op, extra, n) > scratch_bytes) return CG_E_CAPACITY;
+    if (scratch_bytes && !scratch) return CG_E_ARG;
+    room = cg_segments_table_room_(op, g);
+    if (cap < CG_HEADER_BYTES || room > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
+    if (producer) cg_producer_run_(producer, (float *)(uintptr_t)x);
+    memset(&job, 0, sizeof job);
+    job.op = op;
+    job.segments = g;
+    job.scale = extra->scale;
+    job.x = x;
+    job.body = packet + CG_HEADER_BYTES;
+    job.limit = job.table = table = packet + (cap - (size_t)room);
+    job.whole.op = *op;
+    job.whole.n = n;
+    job.whole.tag = tag ? *tag : none;
+    job.whole.segments = (uint32_t)g->count;
+    job.whole.segment_flags = cg_segments_flags_(g);
+    s = cg_segment_extra_open_(&job.sub, extra, needs, n);
+    if (s != CG_OK) return s;
+    if (!(needs & CG_NEEDS_SUPPORT_)) job.sub.extra.support = NULL;
+    global_scratch = cg_segments_global_scratch_(op, g, n);
+    job.scratch = scratch ? (uint8_t *)scratch + (size_t)global_scratch : NULL;
+    if (g->flags & CG_SEGMENTS_GLOBAL) s = cg_segments_select_(&job, extra, (uint8_t *)scratch);
+    cg_segments_ops_put_(&job);
+    tensor = job.whole.tag.tensor;
+    for (size_t i = 0; i < g->count && s == CG_OK; i++) {
+        s = cg_segment_compress_(&job, extra, i, tensor);
+        tensor = job.whole.tag.tensor + 1;
+    }
+    if (s != CG_OK) return s;
+    job.whole.tag.tensor = tag ? tag->tensor : 0;
+    while ((size_t)(job.table - table) % 4) *job.table++ = 0;
+    job.whole.value_bytes = (size_t)(job.body - packet) - CG_HEADER_BYTES;
+    job.whole.index_bytes = (size_t)(job.table - table);
+    memmove(job.body, table, job.whole.index_bytes);
+    job.sum = cg_checksum_concat_(job.sum, cg_checksum_of_(kernels, job.body, job.whole.index_bytes));
+    *len = cg_packet_finalize_(kernels, &job.whole, packet, job.sum);
+    return CG_OK;
 }
 
 /* src/core/reduce.h */
@@ -13961,14 +15013,15 @@ enum { CG_REDUCE_SPARSE_, CG_REDUCE_LEVELS_, CG_REDUCE_FLOATS_, CG_REDUCE_DECODE
 typedef struct cg_reducer_ {
     const void *const *packets;
     const size_t *lens;
-    size_t count, transformed_n; /* packets; values of their domain */
-    int mode;                    /* CG_REDUCE_* */
-    uint64_t zero_sum;           /* levels: the sum of the zero symbols of all packets */
-    int32_t out_zero;            /* levels: the zero symbol of the result */
-    cg_info info;                /* of the result */
-    cg_layout_ out_lay;          /* of the result; sparse: with max_values */
-    cg_layout_ in_lay;           /* of the first packet; levels: all have its buckets */
-    uint64_t max_values;         /* sparse: values of all packets together, at most transformed_n */
+    const cg_segment_cursor_ *segments; /* of packets with segments: each before the one that is added, or NULL */
+    size_t count, transformed_n;        /* packets; values of their domain */
+    int mode;                           /* CG_REDUCE_* */
+    uint64_t zero_sum;                  /* levels: the sum of the zero symbols of all packets */
+    int32_t out_zero;                   /* levels: the zero symbol of the result */
+    cg_info info;                       /* of the result */
+    cg_layout_ out_lay;                 /* of the result; sparse: with max_values */
+    cg_layout_ in_lay;                  /* of the first packet; levels: all have its buckets */
+    uint64_t max_values;                /* sparse: values of all packets together, at most transformed_n */
 } cg_reducer_;
 
 /* Opens packet i into *d, which has no y. */
@@ -13978,7 +15031,14 @@ static cg_status cg_reducer_packet_open_(const cg_reducer_ *reducer, size_t i, c
     float dummy_y = 0.0f;
     cg_status s;
     if (!packet) return CG_E_ARG;
+    if (cg_builds_segments_() && reducer->segments) {
+        cg_segment_cursor_ c = reducer->segments[i];
+        s = cg_segment_decoder_open_(&c, NULL, 1, d);
+        d->y = NULL;
+        return s;
+    }
     s = cg_header_get_(packet, reducer->lens[i], &d->info, &d->plan);
+    if (s == CG_OK && cg_has_segments_(&d->info)) return CG_E_MISMATCH; /* others, or the call, have none */
     if (s == CG_OK) s = cg_decoder_open_rest_(d, NULL, packet, reducer->lens[i], &dummy_y, 1);
     d->y = NULL;
     return s;
@@ -14017,8 +15077,8 @@ static int32_t cg_grid_zero_symbol_(const cg_stage *q, unsigned *bits) {
 /* Opens every packet once and decides the mode. max_level_sum: the largest magnitude that a sum of levels can have, if
    the caller knows it to be smaller than what the packets allow; 0: not known. CG_E_UNSUPPORTED: operators on matrices,
    PermK. Values and indices are not verified here. */
-CG_NOINLINE_ cg_status cg_reducer_open_(
-    cg_reducer_ *reducer, const void *const *packets, const size_t *lens, size_t count, uint64_t max_level_sum) {
+CG_NOINLINE_ cg_status cg_reducer_open_(cg_reducer_ *reducer, const void *const *packets, const size_t *lens,
+    size_t count, uint64_t max_level_sum, const cg_segment_cursor_ *segments) {
     cg_decoder_ d, first;
     unsigned bits;
     int32_t zero;
@@ -14028,6 +15088,7 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
     reducer->packets = packets;
     reducer->lens = lens;
     reducer->count = count;
+    reducer->segments = segments;
     if (!packets || !lens || !count) return CG_E_ARG;
     for (size_t i = 0; i < count; i++) {
         cg_status s = cg_reducer_packet_open_(reducer, i, &d);
@@ -14089,6 +15150,7 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
             reducer->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_FLEXPOINT : CG_QUANTIZE_FLEX16;
             reducer->info.op.quantize.arg = (uint16_t)(bits <= 8 ? bits : 0);
             reducer->info.op.quantize.size = (uint32_t)first.lay.bucket_size;
+            if (segments && first.lay.bucket_count <= 1) reducer->info.op.quantize.size = CG_SIZE_MAX_; /* of any n */
         }
     }
     return cg_layout_make_(&reducer->info.op, NULL,
@@ -14146,9 +15208,9 @@ CG_NOINLINE_ cg_status cg_list_merge_packet_(const cg_decoder_ *d, const cg_list
     while (open_segment < into->segment_count) into->segment_start[++open_segment] = into->count;
     return CG_OK;
 }
-/* Writes a packet of the list's values as f32 and its indices, one for each. info has op, without quantizer, tag, n,
+/* Writes the list's values as f32 and its indices, one for each, to out. info has op, without quantizer, tag, n,
    drawn and threshold; the rest of it is set here. */
-static cg_status cg_packet_from_list_(cg_info *info, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
+static cg_status cg_body_from_list_(cg_info *info, const cg_list_ *list, uint8_t *out, size_t cap) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_plan_ plan;
     uint64_t index_bytes;
@@ -14160,18 +15222,21 @@ static cg_status cg_packet_from_list_(cg_info *info, const cg_list_ *list, uint8
     info->index_code = cg_index_code_(&info->op, &plan, list->count);
     index_bytes = cg_index_bytes_(info->index_code, plan.universe, list->count);
     info->value_bytes = 4 * list->count;
-    if (cg_add_sat_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
-    CG_KERNEL_(kernels, copy(list->value, list->count, out + CG_HEADER_BYTES));
-    info->index_bytes = index_bytes
-        ? cg_index_put_(info->index_code, plan.universe, list, out + CG_HEADER_BYTES + info->value_bytes)
-        : 0;
-    *len = cg_packet_finalize_(
-        kernels, info, out, cg_checksum_of_(kernels, out + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
+    if (cg_add_sat_(index_bytes, 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
+    CG_KERNEL_(kernels, copy(list->value, list->count, out));
+    info->index_bytes = index_bytes ? cg_index_put_(info->index_code, plan.universe, list, out + info->value_bytes) : 0;
     return CG_OK;
 }
+/* The same as a packet. */
+static cg_status cg_packet_from_list_(cg_info *info, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
+    const cg_status s = cap < CG_HEADER_BYTES
+        ? CG_E_CAPACITY
+        : cg_body_from_list_(info, list, out + CG_HEADER_BYTES, cap - CG_HEADER_BYTES);
+    if (s == CG_OK) *len = cg_packet_seal_(info, out);
+    return s;
+}
 /* Merges the packets one by one. scratch: two lists, aligned to 8. */
-CG_NOINLINE_ cg_status cg_reduce_sparse_(
-    cg_reducer_ *reducer, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
+CG_NOINLINE_ cg_status cg_reduce_sparse_(cg_reducer_ *reducer, uint8_t *out, size_t cap, uint8_t *scratch) {
     cg_list_ lists[2];
     cg_decoder_ d;
     cg_reducer_list_init_(reducer, &lists[0], scratch);
@@ -14183,7 +15248,21 @@ CG_NOINLINE_ cg_status cg_reduce_sparse_(
         if (s == CG_OK) s = cg_list_merge_packet_(&d, &lists[i % 2], &lists[(i + 1) % 2]);
         if (s != CG_OK) return s;
     }
-    return cg_packet_from_list_(&reducer->info, &lists[reducer->count % 2], out, cap, len);
+    return cg_body_from_list_(&reducer->info, &lists[reducer->count % 2], out, cap);
+}
+/* The codes of packet i, whose levels have been found to be on one grid, and its quantizer. */
+static const uint8_t *cg_reducer_codes_(const cg_reducer_ *reducer, size_t i, cg_stage *stage) {
+    const uint8_t *body = (const uint8_t *)reducer->packets[i] + CG_HEADER_BYTES;
+    if (cg_builds_segments_() && reducer->segments) {
+        cg_segment_cursor_ c = reducer->segments[i];
+        cg_info info;
+        cg_plan_ plan;
+        const cg_status s = cg_segment_next_(&c, &info, &plan);
+        (void)s; /* it was read before */
+        *stage = info.op.quantize;
+        body = c.body;
+    } else cg_stage_get_(body - CG_HEADER_BYTES + 8 + 12 * CG_SLOT_QUANTIZE_, stage);
+    return body + (size_t)reducer->in_lay.scale_bytes;
 }
 /* Adds values [first, first + many) of one chunk of all packets as integers, and writes the symbols of the sums. */
 static void cg_reduce_levels_(
@@ -14192,14 +15271,11 @@ static void cg_reduce_levels_(
     uint8_t symbols[CG_CHUNK_];
     memset(sums, 0, sizeof sums);
     for (size_t i = 0; i < reducer->count; i++) {
-        const uint8_t *in = (const uint8_t *)reducer->packets[i], *q = in + 8 + 12 * CG_SLOT_QUANTIZE_;
-        cg_stage stage = { 0, 0, 0, 0, 0.0f };
+        cg_stage stage;
+        const uint8_t *in = cg_reducer_codes_(reducer, i, &stage);
         unsigned bits;
-        uint16_t max_symbol;
-        stage.id = q[0];
-        stage.arg = cg_get16_(q + 2);
-        max_symbol = (uint16_t)(2 * cg_grid_zero_symbol_(&stage, &bits));
-        in += CG_HEADER_BYTES + (size_t)reducer->in_lay.scale_bytes + first / 8 * bits;
+        const uint16_t max_symbol = (uint16_t)(2 * cg_grid_zero_symbol_(&stage, &bits));
+        in += first / 8 * bits;
         if (bits < 8) CG_KERNEL_(kernels, unpack(in, many, bits, symbols));
         else if (bits == 8) memcpy(symbols, in, many);
         if (bits <= 8)
@@ -14235,15 +15311,15 @@ CG_NOINLINE_ cg_status cg_reduce_decoded_(const cg_kernels_ *kernels, const cg_r
         cg_put32_((uint8_t *)(void *)cg_at_mut_(sum, j), cg_load_bits_(sum, j));
     return s;
 }
-/* A dense result in out, cap >= CG_HEADER_BYTES. */
-CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size_t cap, size_t *len) {
+/* The body of a dense result. */
+CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size_t cap) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const size_t k = (size_t)reducer->info.k;
-    uint8_t *scales = out + CG_HEADER_BYTES, *codes = scales + (size_t)reducer->out_lay.scale_bytes;
+    uint8_t *scales = out, *codes = scales + (size_t)reducer->out_lay.scale_bytes;
     cg_decoder_ d;
     reducer->info.value_bytes = (size_t)(reducer->out_lay.scale_bytes + reducer->out_lay.codes_bytes);
     reducer->info.index_bytes = 0;
-    if (reducer->info.value_bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
+    if (reducer->info.value_bytes > cap) return CG_E_CAPACITY;
     if (reducer->mode == CG_REDUCE_DECODED_) {
         const cg_status s = cg_reduce_decoded_(kernels, reducer, (float *)(void *)codes);
         if (s != CG_OK) return s;
@@ -14275,14 +15351,30 @@ CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size
             }
         }
     }
-    *len = cg_packet_finalize_(
-        kernels, &reducer->info, out, cg_checksum_of_(kernels, scales, reducer->info.value_bytes));
     return CG_OK;
 }
+/* The sum of verified packets without its header. scratch: 64 bytes more than two lists, at any alignment. */
+static cg_status cg_reduce_body_(cg_reducer_ *reducer, uint8_t *out, size_t cap, uint8_t *scratch) {
+    return reducer->mode == CG_REDUCE_SPARSE_
+        ? cg_reduce_sparse_(reducer, out, cap, scratch + (64 - ((uintptr_t)scratch & 63)) % 64)
+        : cg_reduce_dense_(reducer, out, cap);
+}
+/* Has the first of the packets segments? Then the sum has some, too. */
+static int cg_packets_have_segments_(const void *const *packets, const size_t *lens, size_t count) {
+    const uint8_t *p = packets && lens && count ? (const uint8_t *)packets[0] : NULL;
+    return cg_builds_segments_() && p && lens[0] >= CG_HEADER_BYTES && p[4] == CG_FORMAT_SEGMENTS_;
+}
+/* in core/segments/reduce.h: */
+static cg_status cg_reduce_segments_plan_(
+    const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch);
+static cg_status cg_vote_segments_(
+    const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len);
+static cg_status cg_reduce_segments_(const void *const *packets, const size_t *lens, size_t count, uint8_t *out,
+    size_t cap, size_t *len, uint8_t *scratch, size_t scratch_bytes);
 /* Can the packets be added? *bound: bytes of the result; *scratch: bytes of scratch at any alignment. */
 static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, uint64_t max_level_sum,
     cg_reducer_ *reducer, size_t *bound, size_t *scratch) {
-    cg_status s = cg_reducer_open_(reducer, packets, lens, count, max_level_sum);
+    cg_status s = cg_reducer_open_(reducer, packets, lens, count, max_level_sum, NULL);
     uint64_t bytes;
     *bound = *scratch = 0;
     if (s != CG_OK) return s;
@@ -14299,7 +15391,11 @@ CG_API_ cg_status cg_reduce_plan(
     const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch) {
     cg_reducer_ reducer;
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = bound && scratch ? cg_reduce_plan_(packets, lens, count, 0, &reducer, bound, scratch) : CG_E_ARG;
+    cg_status s = CG_E_ARG;
+    if (bound && scratch)
+        s = cg_packets_have_segments_(packets, lens, count)
+            ? cg_reduce_segments_plan_(packets, lens, count, bound, scratch)
+            : cg_reduce_plan_(packets, lens, count, 0, &reducer, bound, scratch);
     cg_fenv_leave_(env);
     return s;
 }
@@ -14307,7 +15403,7 @@ CG_NOINLINE_ cg_status cg_verify_all_(const cg_reducer_ *reducer) {
     for (size_t i = 0; i < reducer->count; i++) {
         cg_decoder_ d;
         cg_status s = cg_reducer_packet_open_(reducer, i, &d);
-        if (s == CG_OK) s = cg_verify_(&d);
+        if (s == CG_OK) s = cg_verify_(&d, NULL);
         if (s != CG_OK) return s;
     }
     return CG_OK;
@@ -14317,16 +15413,17 @@ static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size
     void *out, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_reducer_ reducer;
     size_t bound = 0, need = 0;
-    cg_status s = out && len && (scratch || !scratch_bytes)
-        ? cg_reduce_plan_(packets, lens, count, max_level_sum, &reducer, &bound, &need)
-        : CG_E_ARG;
+    const int valid = out && len && (scratch || !scratch_bytes);
+    cg_status s;
     if (len) *len = 0;
+    if (valid && cg_packets_have_segments_(packets, lens, count))
+        return cg_reduce_segments_(packets, lens, count, (uint8_t *)out, cap, len, (uint8_t *)scratch, scratch_bytes);
+    s = valid ? cg_reduce_plan_(packets, lens, count, max_level_sum, &reducer, &bound, &need) : CG_E_ARG;
     if (s == CG_OK && (cap < CG_HEADER_BYTES || need > scratch_bytes)) s = CG_E_CAPACITY;
     if (s == CG_OK) s = cg_verify_all_(&reducer);
-    if (s == CG_OK && reducer.mode == CG_REDUCE_SPARSE_)
-        s = cg_reduce_sparse_(
-            &reducer, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
-    else if (s == CG_OK) s = cg_reduce_dense_(&reducer, (uint8_t *)out, cap, len);
+    if (s == CG_OK)
+        s = cg_reduce_body_(&reducer, (uint8_t *)out + CG_HEADER_BYTES, cap - CG_HEADER_BYTES, (uint8_t *)scratch);
+    if (s == CG_OK) *len = cg_packet_seal_(&reducer.info, (uint8_t *)out);
     return s;
 }
 CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap,
@@ -14347,7 +15444,9 @@ CG_NOINLINE_ cg_status cg_vote_(
     cg_reducer_ reducer;
     cg_decoder_ d;
     size_t bytes;
-    cg_status s = cg_reducer_open_(&reducer, packets, lens, count, 0);
+    cg_status s;
+    if (cg_packets_have_segments_(packets, lens, count)) return cg_vote_segments_(packets, lens, count, out, cap, len);
+    s = cg_reducer_open_(&reducer, packets, lens, count, 0, NULL);
     if (s != CG_OK) return s;
     if (count > MAX_PACKETS) return CG_E_UNSUPPORTED;
     for (size_t i = 0; i < count; i++) {
@@ -14399,6 +15498,250 @@ CG_OFFERED_ cg_status cg_same_grid_(const void *a, size_t a_len, const void *b, 
     if (d.lay.bucket_count != e.lay.bucket_count) return CG_E_MISMATCH;
     for (size_t i = 0; i < (size_t)d.lay.bucket_count; i++)
         if (cg_grid_step_(&d, i) != cg_grid_step_(&e, i)) return CG_E_MISMATCH;
+    return CG_OK;
+}
+
+/* src/core/segments/reduce.h */
+/* reduce: packets with the same segments added segment by segment, or voted on
+
+   Offers   cg_reduce_segments_plan_, cg_reduce_segments_, cg_vote_segments_
+   Needs    base, kernels (vote), packet, segments (table, decode), reduce
+   Touches  the caller's output and scratch
+   Every segment is added as packets without segments are; scratch has a cursor for each packet. Operators of sums are
+   put down in scratch, as those of different segments are seldom different. */
+
+enum { CG_REDUCE_MAX_ = 256 };
+
+typedef struct cg_segments_sum_ {
+    cg_info *info; /* count of each */
+    cg_segment_cursor_ *cursor;
+    cg_op *op; /* of sums: the first is that of the header */
+    uint64_t op_cap, op_count;
+    uint8_t *lists;
+    uint64_t room;        /* of the table */
+    uint64_t bound, most; /* bytes of the sum; values of the largest list */
+} cg_segments_sum_;
+
+/* Bytes of scratch, at any alignment; p NULL: only these. */
+static uint64_t cg_segments_sum_layout_(cg_segments_sum_ *sum, size_t count, uint8_t *p) {
+    const uint64_t infos = 8 * ((sizeof(cg_info) + 7) / 8) * (uint64_t)count,
+                   cursors = 8 * ((sizeof(cg_segment_cursor_) + 7) / 8) * (uint64_t)count,
+                   ops = cg_mul_sat_(8 * ((sizeof(cg_op) + 7) / 8), sum->op_cap),
+                   list = cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(sum->most, CG_SLACK_)), 8 * ((sum->most >> 32) + 2));
+    if (p) {
+        p += (64 - ((uintptr_t)p & 63)) % 64;
+        sum->info = (cg_info *)(void *)p;
+        p += (size_t)infos;
+        sum->cursor = (cg_segment_cursor_ *)(void *)p;
+        p += (size_t)cursors;
+        sum->op = (cg_op *)(void *)p;
+        sum->lists = p + (size_t)ops;
+    }
+    return cg_add_sat_(cg_add_sat_(infos + cursors + 192, ops), cg_mul_sat_(2, list));
+}
+/* Opens the table of a packet of `len` bytes; its header to *info. */
+static cg_status cg_segments_summand_open_(const void *packet, size_t len, cg_info *info, cg_segment_cursor_ *c) {
+    cg_plan_ plan;
+    cg_status s = packet ? cg_header_get_((const uint8_t *)packet, len, info, &plan) : CG_E_ARG;
+    if (s != CG_OK) return s;
+    if (info->packet_bytes != len) return CG_E_CORRUPT;
+    if (!info->segments) return CG_E_MISMATCH;
+    return cg_segments_open_(c, info, plan.traits, (const uint8_t *)packet);
+}
+/* Reads all tables, each beside the first: can the packets be added, and what does their sum take? */
+static cg_status cg_segments_sum_plan_(
+    const void *const *packets, const size_t *lens, size_t count, cg_segments_sum_ *sum) {
+    uint64_t kept = 0, universe = 0, dense = 0, n = 0, sparse_segments = 0, segments = 0;
+    int any_private = 0;
+    cg_reducer_ pair;
+    const cg_op any = cg_threshold(0.0f);
+    memset(sum, 0, sizeof *sum);
+    if (count > CG_REDUCE_MAX_) return CG_E_UNSUPPORTED;
+    for (size_t j = 0; j < count; j++) {
+        cg_info first_info, info, a, b;
+        cg_plan_ first_plan, plan;
+        cg_segment_cursor_ first, c;
+        cg_status s = cg_segments_summand_open_(packets[0], lens[0], &first_info, &first);
+        if (s == CG_OK) s = cg_segments_summand_open_(packets[j], lens[j], &info, &c);
+        if (s != CG_OK) return s;
+        if (info.segments != first_info.segments || info.n != first_info.n) return CG_E_MISMATCH;
+        segments = info.segments;
+        n = info.n;
+        if (j == 0) {
+            sum->op_cap = segments <= 16 ? 16 : 4 * (first.op_count + 2);
+            sum->room = 10 + (uint64_t)CG_SEGMENT_OP_BYTES_ * sum->op_cap;
+        }
+        while (c.left) {
+            s = cg_segment_next_(&first, &a, &first_plan);
+            if (s == CG_OK) s = cg_segment_next_(&c, &b, &plan);
+            if (s == CG_OK && plan.traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_)) s = CG_E_UNSUPPORTED;
+            /* privately sampled or rotated values are decoded before they are added */
+            pair.mode = (first_plan.traits | plan.traits) & CG_IS_PRIVATE_ ? CG_REDUCE_DECODED_ : CG_REDUCE_FLOATS_;
+            if (s == CG_OK && pair.mode == CG_REDUCE_DECODED_) {
+                any_private = 1;
+                if ((first_plan.traits | plan.traits) & CG_NEEDS_SUPPORT_) s = CG_E_UNSUPPORTED;
+            }
+            if (s == CG_OK) s = cg_reducer_match_(&pair, &a, &b);
+            if (s != CG_OK) return s;
+            if (plan.traits & CG_IS_USER_CODEC_) return CG_E_VERSION;
+            if (cg_has_indices_(&plan)) kept = cg_add_sat_(kept, b.k);
+            if (j) continue;
+            sum->room = cg_add_sat_(sum->room, 5 + 3 * cg_varint_bytes_(plan.transformed_n | plan.n) + 5 + 8);
+            if (cg_has_indices_(&plan)) {
+                sparse_segments++;
+                universe = cg_add_sat_(universe, plan.transformed_n);
+                if (plan.transformed_n > sum->most) sum->most = plan.transformed_n;
+            } else dense = cg_add_sat_(dense, cg_add_sat_(cg_mul_sat_(6, b.k), 16));
+        }
+        if (!cg_segments_end_(&first) || !cg_segments_end_(&c)) return CG_E_CORRUPT;
+    }
+    if (kept > universe) kept = universe;
+    sum->room = cg_add_sat_(sum->room, 3) & ~(uint64_t)3;
+    sum->bound = cg_add_sat_(cg_add_sat_(CG_HEADER_BYTES, sum->room), cg_add_sat_(dense, cg_mul_sat_(4, kept)));
+    /* as in cg_segments_global_bound_, a section that is cut takes hardly more */
+    sum->bound = cg_add_sat_(sum->bound,
+        cg_add_sat_(universe ? cg_index_bound_(&any, universe, kept) : 0, cg_mul_sat_(16, sparse_segments)));
+    if (any_private && count)
+        sum->bound = cg_add_sat_(sum->bound, cg_add_sat_(cg_mul_sat_(4, n), cg_mul_sat_(16, segments)));
+    return CG_OK;
+}
+static cg_status cg_reduce_segments_plan_(
+    const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch) {
+    cg_segments_sum_ sum;
+    const cg_status s = cg_segments_sum_plan_(packets, lens, count, &sum);
+    *bound = *scratch = 0;
+    if (s != CG_OK) return s;
+    *bound = cg_size_or_zero_(sum.bound);
+    *scratch = cg_size_or_zero_(cg_segments_sum_layout_(&sum, count, NULL));
+    return *bound && *scratch ? CG_OK : CG_E_ARG;
+}
+/* The number of op among the operators of sums, where it is put if it is new; sum->op_cap: there is no room. */
+static uint64_t cg_segments_sum_op_(cg_segments_sum_ *sum, const cg_op *op) {
+    cg_op same = *op;
+    uint64_t j = 0;
+    if (cg_has_(op, CG_NEEDS_SUPPORT_)) same.select.size = 0; /* the entry says which support */
+    while (j < sum->op_count && !cg_same_stages_(&sum->op[j], &same)) j++;
+    if (j == sum->op_count && j < sum->op_cap) sum->op[sum->op_count++] = same;
+    return j;
+}
+static cg_status cg_reduce_segments_(const void *const *packets, const size_t *lens, size_t count, uint8_t *out,
+    size_t cap, size_t *len, uint8_t *scratch, size_t scratch_bytes) {
+    cg_segments_sum_ sum;
+    cg_info whole;
+    uint8_t *body = out + CG_HEADER_BYTES, *table, *entries, *at;
+    cg_reducer_ reducer;
+    cg_plan_ plan;
+    uint32_t flags, tensor;
+    size_t ops_bytes;
+    cg_status s = cg_segments_sum_plan_(packets, lens, count, &sum);
+    if (s != CG_OK) return s;
+    if (cg_segments_sum_layout_(&sum, count, NULL) > scratch_bytes || cap < CG_HEADER_BYTES ||
+        sum.room > cap - CG_HEADER_BYTES)
+        return CG_E_CAPACITY;
+    cg_segments_sum_layout_(&sum, count, scratch);
+    for (size_t j = 0; j < count && s == CG_OK; j++) {
+        cg_decoder_ d;
+        s = cg_header_get_((const uint8_t *)packets[j], lens[j], &d.info, &d.plan);
+        if (s == CG_OK) s = cg_decoder_open_rest_(&d, NULL, packets[j], lens[j], NULL, 1);
+        d.plan.traits &= ~(uint32_t)CG_NEEDS_SUPPORT_; /* packets of one support add without it */
+        if (s == CG_OK) s = cg_verify_(&d, NULL);
+        if (s == CG_OK) s = cg_segments_summand_open_(packets[j], lens[j], &sum.info[j], &sum.cursor[j]);
+    }
+    if (s != CG_OK) return s;
+    whole = sum.info[0];
+    flags = (whole.segment_flags & CG_SEGMENTS_TENSORS_) | CG_SEGMENTS_MIXED_;
+    tensor = whole.tag.tensor;
+    whole.drawn = whole.k = 0;
+    whole.threshold = 0.0f;
+    table = at = entries = out + (cap - (size_t)sum.room) + 10 + CG_SEGMENT_OP_BYTES_ * (size_t)sum.op_cap;
+    for (uint32_t i = 0; i < whole.segments; i++) {
+        uint64_t number;
+        s = cg_reducer_open_(&reducer, packets, lens, count, 0, sum.cursor);
+        if (s == CG_OK) s = cg_reduce_body_(&reducer, body, (size_t)(out + (cap - (size_t)sum.room) - body), sum.lists);
+        if (s != CG_OK) return s;
+        if (reducer.mode != CG_REDUCE_SPARSE_) reducer.info.index_code = 0;
+        number = cg_segments_sum_op_(&sum, &reducer.info.op);
+        if (number == sum.op_cap) return CG_E_UNSUPPORTED;
+        at = cg_segment_put_(at, &reducer.info, cg_op_traits_(&reducer.info.op),
+            number ? (uint32_t)number + CG_SEGMENT_OPS - 1 : (uint32_t)CG_SEGMENT_OP, reducer.info.tag.tensor - tensor,
+            flags, 0);
+        tensor = reducer.info.tag.tensor + 1;
+        body += reducer.info.value_bytes + reducer.info.index_bytes;
+        whole.drawn += reducer.info.drawn;
+        whole.k += reducer.info.k;
+        for (size_t j = 0; j < count; j++) {
+            cg_info unused;
+            s = cg_segment_next_(&sum.cursor[j], &unused, &plan);
+            if (s != CG_OK) return s;
+        }
+    }
+    /* the operators go before the entries, which end where there is room for all */
+    ops_bytes = cg_varint_bytes_(sum.op_count - 1) + CG_SEGMENT_OP_BYTES_ * (size_t)(sum.op_count - 1);
+    table -= ops_bytes;
+    entries = cg_varint_put_(table, sum.op_count - 1);
+    for (uint64_t j = 1; j < sum.op_count; j++, entries += CG_SEGMENT_OP_BYTES_)
+        for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
+            cg_stage_put_(entries + 12 * slot, cg_op_stage_const_(&sum.op[j], slot));
+    while ((size_t)(at - table) % 4) *at++ = 0;
+    memmove(body, table, (size_t)(at - table));
+    whole.op = sum.op[0];
+    whole.op.k = 0;
+    whole.segment_flags = flags;
+    whole.value_bytes = (size_t)(body - out) - CG_HEADER_BYTES;
+    whole.index_bytes = (size_t)(at - table);
+    *len = cg_packet_seal_(&whole, out);
+    return CG_OK;
+}
+static int cg_same_bytes_(const uint8_t *a, const uint8_t *b, size_t bytes) {
+    size_t i = 0;
+    while (i < bytes && a[i] == b[i]) i++;
+    return i == bytes;
+}
+/* Signs alone: then bodies of equal tables are bits at equal places, and those that fill words are zeros in all. */
+static cg_status cg_vote_segments_(
+    const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len) {
+    enum { MAX_PACKETS = 1024, TILE = 4096 };
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    const uint8_t *in[MAX_PACKETS];
+    cg_info whole, info;
+    cg_plan_ plan;
+    cg_segment_cursor_ c;
+    cg_status s = CG_OK;
+    if (count > MAX_PACKETS) return CG_E_UNSUPPORTED;
+    for (size_t j = 0; j < count; j++) {
+        const uint8_t *p = (const uint8_t *)packets[j], *first = (const uint8_t *)packets[0];
+        cg_decoder_ d;
+        s = cg_segments_summand_open_(p, lens[j], &info, &c);
+        if (s != CG_OK) return s;
+        if (j == 0) whole = info;
+        if (info.packet_bytes != whole.packet_bytes || info.value_bytes != whole.value_bytes ||
+            info.segment_flags != whole.segment_flags || info.tag.seed != whole.tag.seed ||
+            info.tag.step != whole.tag.step || info.tag.tensor != whole.tag.tensor ||
+            !cg_same_stages_(&info.op, &whole.op) ||
+            !cg_same_bytes_(
+                p + CG_HEADER_BYTES + info.value_bytes, first + CG_HEADER_BYTES + info.value_bytes, info.index_bytes))
+            return CG_E_MISMATCH;
+        while (c.left) {
+            cg_info one;
+            s = cg_segment_next_(&c, &one, &plan);
+            if (s != CG_OK) return s;
+            if (!(plan.traits & CG_IS_SIGN_) || plan.traits & (CG_IS_SELECTION_ | CG_IS_PER_RANK_ | CG_IS_MATRIX_))
+                return CG_E_UNSUPPORTED;
+        }
+        s = cg_header_get_(p, lens[j], &d.info, &d.plan);
+        if (s == CG_OK) s = cg_decoder_open_rest_(&d, NULL, p, lens[j], NULL, 1);
+        if (s == CG_OK) s = cg_verify_(&d, NULL);
+        if (s != CG_OK) return s;
+        in[j] = p + CG_HEADER_BYTES;
+    }
+    if (cap < whole.packet_bytes) return CG_E_CAPACITY;
+    memcpy(out + CG_HEADER_BYTES + whole.value_bytes, in[0] + whole.value_bytes, whole.index_bytes);
+    for (size_t at = 0, many; at < whole.value_bytes; at += many) {
+        many = cg_min_(TILE, whole.value_bytes - at);
+        CG_KERNEL_(kernels, vote(in, count, many, out + CG_HEADER_BYTES + at));
+        for (size_t j = 0; j < count; j++) in[j] += many;
+    }
+    *len = cg_packet_seal_(&whole, out);
     return CG_OK;
 }
 
@@ -14539,8 +15882,9 @@ CG_OFFERED_ cg_status cg_resolve_(const cg_op *op, const cg_extra *extra, size_t
     memset(r, 0, sizeof *r);
     if (s != CG_OK) return s;
     r->plan = cg_plan_of_(op, n);
-    if (cg_matrix_shape_fits_(op, n)) r->bound = cg_op_bound_(op, extra, &r->plan);
-    r->scratch_bytes = cg_scratch_bytes_(op, &r->plan);
+    if (cg_segments_of_(extra)) r->bound = cg_segments_bound_(op, extra, n);
+    else if (cg_matrix_shape_fits_(op, n)) r->bound = cg_op_bound_(op, extra, &r->plan);
+    r->scratch_bytes = cg_segments_of_(extra) ? cg_segments_scratch_(op, extra, n) : cg_scratch_bytes_(op, &r->plan);
     r->target_k = cg_k_from_ratio_(op->select.value, op->k, n);
     if (cg_layout_make_(op, NULL, r->plan.transformed_n, &lay) == CG_OK) r->scale_count = lay.bucket_count;
     r->max_level = (uint32_t)cg_grid_zero_symbol_(&op->quantize, &bits);

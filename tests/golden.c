@@ -58,12 +58,13 @@ static const char *decode(const golden_case *c, cg_extra *side, result *r) {
 /* Compresses by the operator `text` and decodes; NULL, or what went wrong. The caller frees r->packet. */
 static const char *run(const golden_case *c, const char *text, result *r) {
     cg_op op;
-    cg_extra side;
-    cg_status s = cg_op_parse(&op, text);
+    cg_extra side, cut_side = CG_ZERO;
+    golden_cut cut;
+    cg_status s = cg_op_parse(&op, golden_text(text, c->n, &cut, &cut_side));
     const char *why;
     r->packet = NULL;
     if (s != CG_OK) return "cg_op_parse";
-    size_t cap = cg_bound(&op, c->n), scratch_bytes = cg_scratch(&op, c->n);
+    size_t cap = cg_bound_with(&op, &cut_side, c->n), scratch_bytes = cg_scratch_with(&op, &cut_side, c->n);
     void *scratch = malloc(scratch_bytes + 1);
     r->packet = (unsigned char *)malloc(cap + 1);
     if (cap == 0 || !scratch || !r->packet) {
@@ -71,9 +72,9 @@ static const char *run(const golden_case *c, const char *text, result *r) {
         return "cg_bound or malloc";
     }
     golden_fill(x, c->n);
-    s = golden_side(&op, &tag, x, c->n, &side)
-        ? CG_E_MEMORY
-        : cg_compress_with(&op, &tag, &side, x, c->n, r->packet, cap, &r->len, scratch, scratch_bytes);
+    s = golden_side(&op, &tag, x, c->n, &side) ? CG_E_MEMORY : CG_OK;
+    side.segments = cut_side.segments;
+    if (s == CG_OK) s = cg_compress_with(&op, &tag, &side, x, c->n, r->packet, cap, &r->len, scratch, scratch_bytes);
     free(scratch);
     why = s != CG_OK ? cg_status_str(s) : decode(c, &side, r);
     golden_side_done(&side);
@@ -133,16 +134,19 @@ static const char *write_one(const char *dir, const golden_case *c, const char *
     return why;
 }
 
+static const golden_case *case_at(int i) {
+    return i < GOLDEN_CASES ? &golden_cases[i] : &golden_segmented[i - GOLDEN_CASES];
+}
 static int write_missing(const char *dir) {
     char name[128];
     int wrote = 0, bad = 0;
-    for (int i = 0; i < GOLDEN_CASES; i++) {
+    for (int i = 0; i < GOLDEN_CASES + GOLDEN_SEGMENTED; i++) {
         const char *why;
-        name_of(&golden_cases[i], name, sizeof name);
-        why = write_one(dir, &golden_cases[i], name, &wrote);
+        name_of(case_at(i), name, sizeof name);
+        why = write_one(dir, case_at(i), name, &wrote);
         if (why) bad++, fprintf(stderr, "%s: %s\n", name, why);
     }
-    printf("%d of %d packets written\n", wrote, (int)GOLDEN_CASES);
+    printf("%d of %d packets written\n", wrote, (int)GOLDEN_CASES + GOLDEN_SEGMENTED);
     return bad != 0;
 }
 
@@ -197,14 +201,14 @@ int main(int argc, char **argv) {
     int pass = 0, fail = 0;
     for (int isa = CG_ISA_SCALAR; isa <= CG_ISA_WASM; isa++) {
         if (cg_isa_force((cg_isa)isa) != CG_OK) continue;
-        for (int i = 0; i < GOLDEN_CASES; i++) {
+        for (int i = 0; i < GOLDEN_CASES + GOLDEN_SEGMENTED; i++) {
+            const golden_case *c = case_at(i);
             result r;
-            const char *why = run(&golden_cases[i], golden_cases[i].op, &r);
-            if (!why) why = check(argv[1], &golden_cases[i], &r);
+            const char *why = run(c, c->op, &r);
+            if (!why) why = check(argv[1], c, &r);
             free(r.packet);
             if (why)
-                printf("FAIL: golden %s n=%lu %s: %s\n", golden_cases[i].op, (unsigned long)golden_cases[i].n,
-                    cg_isa_name((cg_isa)isa), why);
+                printf("FAIL: golden %s n=%lu %s: %s\n", c->op, (unsigned long)c->n, cg_isa_name((cg_isa)isa), why);
             why ? fail++ : pass++;
         }
         for (int i = 0; i < OLDS; i++) {

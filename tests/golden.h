@@ -129,6 +129,49 @@ static const golden_case golden_cases[] = { { "dense", GOLDEN_N }, { "f16", GOLD
     { "e4m3:64:stochastic", GOLDEN_AGREED }, { "nf4:stochastic", GOLDEN_AGREED }, { "bf16:stochastic", GOLDEN_MAX } };
 enum { GOLDEN_CASES = (int)(sizeof golden_cases / sizeof golden_cases[0]) };
 
+/* Packets with segments. What stands before '~' says which: 1: one operator; 2: every third segment exact; 3: a table
+   of operators, and tensors; 4: one selection of all; 5: 4 and 2. */
+static const golden_case golden_segmented[] = { { "1~dense", GOLDEN_N }, { "1~absmax:4:64", GOLDEN_MILD },
+    { "1~topk:0.1", GOLDEN_N }, { "1~topk:0.05|absmax:4:64|golomb|huffman", GOLDEN_N },
+    { "1~randk:0.3|levels:7:32|omega", GOLDEN_MILD }, { "1~rotate:3|lloyd:1.5", GOLDEN_MILD },
+    { "1~permk:4|f16", GOLDEN_N }, { "1~mxfp4", GOLDEN_N }, { "1~natural", GOLDEN_N }, { "1~blocks:4", GOLDEN_N },
+    { "1~threelc:1.5", GOLDEN_MILD }, { "1~absmax:8:512", GOLDEN_MAX }, { "2~minmax:4:64", GOLDEN_N },
+    { "2~efsign", GOLDEN_N }, { "2~topk:0.1|f16", GOLDEN_N }, { "2~randk:0.4|topk:0.3|bf16|huffman", GOLDEN_MILD },
+    { "3~absmax:4:64", GOLDEN_N }, { "3~dct|chunked:64:0.1", GOLDEN_MILD }, { "4~topk:0.05|absmax:4:64", GOLDEN_N },
+    { "4~mstopk:0.02", GOLDEN_MILD }, { "4~threshold:0.25|golomb", GOLDEN_N }, { "4~sbc:0.05", GOLDEN_MILD },
+    { "4~topk:0.01", GOLDEN_MAX }, { "5~topk:0.05|f16|bitmap", GOLDEN_N } };
+enum { GOLDEN_SEGMENTED = (int)(sizeof golden_segmented / sizeof golden_segmented[0]), GOLDEN_SEGMENTS = 8 };
+typedef struct golden_cut {
+    cg_segments segments;
+    size_t n[GOLDEN_SEGMENTS];
+    uint32_t op[GOLDEN_SEGMENTS], tensor[GOLDEN_SEGMENTS];
+    cg_op ops[3];
+} golden_cut;
+/* The operator's text of a case; if it is one with segments, those too, and side->segments. */
+static inline const char *golden_text(const char *text, size_t n, golden_cut *cut, cg_extra *side) {
+    static const size_t lengths[GOLDEN_SEGMENTS - 1] = { 300, 0, 1, 64, 402, 17, 0 };
+    static const char *const ops[3] = { "lowrank:2:3:100", "topk:0.2|levels:7|golomb|huffman",
+        "rotate:1|absmax:4:512" };
+    const int kind = text[0] - '0';
+    if (text[0] == 0 || text[1] != '~') return text;
+    memset(cut, 0, sizeof *cut);
+    cut->segments.n = cut->n;
+    cut->segments.count = GOLDEN_SEGMENTS;
+    for (uint32_t i = 0; i < GOLDEN_SEGMENTS; i++) {
+        cut->n[i] = i + 1 < GOLDEN_SEGMENTS ? lengths[i] : n;
+        n -= cut->n[i];
+        cut->op[i] = kind == 3 ? (i == 0 ? 2u : i == 4 ? 3u : i == 7 ? 4u : i % 2) : i % 3 == 1;
+        cut->tensor[i] = 1000 - 7 * i;
+    }
+    for (int j = 0; j < 3; j++)
+        if (cg_op_parse(&cut->ops[j], ops[j]) != CG_OK) return "a text of golden.h is not valid";
+    if (kind == 2 || kind == 3 || kind == 5) cut->segments.op = cut->op;
+    if (kind == 3) cut->segments.ops = cut->ops, cut->segments.op_count = 3, cut->segments.tensor = cut->tensor;
+    if (kind >= 4) cut->segments.flags = CG_SEGMENTS_GLOBAL;
+    side->segments = &cut->segments;
+    return text + 2;
+}
+
 /* Magnitudes 2^-10 to 2^-2; vectors of the first two lengths also have huge ones, denormals, zeros and ties. */
 static inline void golden_fill(float *x, size_t n) {
     uint64_t state = 1;

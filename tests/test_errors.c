@@ -340,7 +340,7 @@ static const struct {
     uint64_t value;
     cg_status status;
 } FIELDS[] = { { "magic", 0, 4, 0x12345678, CG_E_CORRUPT }, { "version 0", 4, 1, 0, CG_E_VERSION },
-    { "version 2", 4, 1, 2, CG_E_VERSION }, { "version 255", 4, 1, 255, CG_E_VERSION },
+    { "version 3", 4, 1, 3, CG_E_VERSION }, { "version 255", 4, 1, 255, CG_E_VERSION },
     { "sample id", 8, 1, 99, CG_E_VERSION }, { "sample flags", 9, 1, 2, CG_E_VERSION },
     { "transform id", 20, 1, 99, CG_E_VERSION }, { "select id", 32, 1, 99, CG_E_VERSION },
     { "select flags", 33, 1, 128, CG_E_VERSION }, { "quantize id", 44, 1, 100, CG_E_VERSION },

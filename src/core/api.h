@@ -402,6 +402,29 @@ typedef struct cg_codec {
     const void *user; /* for your use */
 } cg_codec;
 
+/* One packet of several tensors that lie one behind the other in x: they keep their own statistics, scales, selection
+   and random numbers, as if each were compressed by a call of its own, but share one header and one checksum. What they
+   decode to is the same, bit for bit, as that of such calls. */
+enum { CG_SEGMENT_OP = 0, CG_SEGMENT_EXACT = 1, CG_SEGMENT_OPS = 2 }; /* cg_segments.op[i] */
+enum {
+    /* A selection of the call's operator selects from all segments together that have this operator, as if they were
+       one vector: topk:0.01 keeps 1 % of all of them, most where the largest values are. Scales stay those of each
+       segment. For selections of single values that need neither aux nor a support, without a sample, transform or
+       codec of yours, and for less than 2^32 values. */
+    CG_SEGMENTS_GLOBAL = 1
+};
+typedef struct cg_segments {
+    const size_t *n; /* their lengths, which add up to the n of the call; 0 is allowed */
+    size_t count;    /* at least 1, less than 2^32 */
+    /* What compresses segment i. CG_SEGMENT_OP: the operator of the call; CG_SEGMENT_EXACT: 32-bit floats, for norms
+       and biases; CG_SEGMENT_OPS + j: ops[j]. NULL: the operator of the call, all of them */
+    const uint32_t *op;
+    const cg_op *ops;
+    size_t op_count;
+    const uint32_t *tensor; /* cg_tag.tensor of segment i; NULL: that of the call plus i */
+    uint32_t flags;         /* CG_SEGMENTS_GLOBAL or 0 */
+} cg_segments;
+
 /* cg_extra.flags: decode dense packets in one pass, while the checksum is computed. If the packet turns out to be
    corrupt, y has been written to: it is then unspecified. */
 enum { CG_DECODE_DIRECT = 1 };
@@ -427,6 +450,9 @@ typedef struct cg_extra {
        rank's own. Only for encoding, and for packets that are added once: not for sums that are encoded again */
     uint32_t correlated;
     uint32_t reserved32; /* must be 0 */
+    /* Encoding: x consists of these segments. Each is given its part of aux, scale and support, if its operator uses
+       them; such a support has the same segments. Decoding does not look at it. NULL: x is one vector */
+    const cg_segments *segments;
 } cg_extra;
 typedef cg_extra cg_side; /* the name of version 0.1 */
 
@@ -439,6 +465,10 @@ typedef struct cg_info {
     uint32_t index_code; /* CG_CODE_ELIAS_FANO, CG_CODE_BITMAP or CG_CODE_GOLOMB; 0: no indices */
     float threshold;     /* smallest magnitude that topk, mstopk, dgc or sidco kept; otherwise 0 */
     size_t value_bytes, index_bytes, packet_bytes; /* packet_bytes: the whole packet */
+    /* A packet with segments: how many, and CG_SEGMENTS_GLOBAL or 0 beside bits of no concern. Then drawn and k are
+       those of all segments, value_bytes their values and indices, index_bytes the table of segments, op the operator
+       of those that have no other, tag.tensor that of the first unless the table names another. 0: it has none */
+    uint32_t segments, segment_flags;
 } cg_info;
 
 /* The most bytes that a packet of n values can take. 0: the operator is not valid, does not fit n (a matrix), or the
@@ -448,6 +478,8 @@ CG_API_ size_t cg_bound(const cg_op *op, size_t n);
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *side, size_t n);
 /* Bytes of scratch that cg_compress needs for n values; 0: none, or the operator is not valid (then cg_bound is 0). */
 CG_API_ size_t cg_scratch(const cg_op *op, size_t n);
+/* The same with cg_extra, which segments need. */
+CG_API_ size_t cg_scratch_with(const cg_op *op, const cg_extra *side, size_t n);
 
 /* Writes x[0..n) as a packet, and its length to *len.
    Requires: x may be NULL only if n is 0. scratch may be NULL only if scratch_bytes is 0. x, packet and scratch must
@@ -483,6 +515,17 @@ CG_API_ CG_CHECKED_ cg_status cg_clear(const void *packet, size_t len, float *y,
    that a receiver can learn packet_bytes before it has the rest. */
 CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info);
 
+/* Segment i of a whole packet with segments, which is checked up to that segment, but for its checksum and values: what
+   cg_inspect would say of a packet of this segment alone, and *first (NULL: not wanted), its first value in x. With
+   CG_SEGMENTS_GLOBAL info->k may be any number. CG_E_ARG: there is no such segment. */
+CG_API_ CG_CHECKED_ cg_status cg_segment_inspect(
+    const void *packet, size_t len, size_t i, cg_info *info, uint64_t *first);
+/* Segment i of a packet with segments as a packet of its own: what cg_compress would have made of it (of a selection
+   from all segments, a packet of threshold:0). info->packet_bytes of cg_segment_inspect suffices for cap. The packet is
+   verified. After an error *out_len is 0. */
+CG_API_ CG_CHECKED_ cg_status cg_segment_copy(
+    const cg_extra *side, const void *packet, size_t len, size_t i, void *out, size_t cap, size_t *out_len);
+
 /* ---- adding packets without decoding them ----
    The packets must belong to one vector (equal n, seed, step and tensor) and have equal samples and transforms, and all
    or none of them a selection; otherwise CG_E_MISMATCH. The sum is again a packet:
@@ -492,6 +535,7 @@ CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info
      - all others are added as 32-bit floats, in the order given, and transformed back only when the sum is decoded.
    If the sample or rotation of any of them is private, all are decoded instead, and the sum is a dense packet: only n
    and tag need to be equal then.
+   Packets with segments are added segment by segment, up to 256 of them, if they have the same segments.
    CG_E_UNSUPPORTED: PermK and matrices; packets of cg_given beside private ones. On error *len is 0. */
 
 /* Bytes that cg_reduce needs for the sum of these packets, and for scratch. */

@@ -42,9 +42,11 @@ static size_t cg_op_bound_(const cg_op *op, const cg_extra *extra, const cg_plan
     bytes = cg_plan_bound_(&fewer, op, extra);
     return bytes > most ? bytes : most;
 }
+static size_t cg_segments_bound_(const cg_op *op, const cg_extra *extra, size_t n); /* in core/segments/compress.h */
 /* The same for n values; 0 also if op is illegal or does not fit n. */
 static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_plan_ plan;
+    if (cg_segments_of_(extra)) return cg_segments_bound_(op, extra, n);
     if (!op || cg_op_resolve_(op, &plan.traits) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
     cg_plan_set_(&plan, op, n, NULL);
     return cg_op_bound_(op, extra, &plan);
@@ -57,16 +59,19 @@ CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *extra, size_t n) {
 }
 CG_API_ size_t cg_bound(const cg_op *op, size_t n) { return cg_bound_with(op, NULL, n); }
 
-CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
+static uint64_t cg_segments_scratch_(const cg_op *op, const cg_extra *extra, size_t n); /* as the bound */
+CG_API_ size_t cg_scratch_with(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
     size_t bytes = 0;
-    if (op && cg_op_check_new_(op) == CG_OK) {
+    if (op && cg_segments_of_(extra)) bytes = cg_size_or_zero_(cg_segments_scratch_(op, extra, n));
+    else if (op && cg_op_check_new_(op) == CG_OK) {
         const cg_plan_ plan = cg_plan_of_(op, n);
         bytes = cg_size_or_zero_(cg_scratch_bytes_(op, &plan));
     }
     cg_fenv_leave_(env);
     return bytes;
 }
+CG_API_ size_t cg_scratch(const cg_op *op, size_t n) { return cg_scratch_with(op, NULL, n); }
 
 /* Sample, transform and selection: sets info->k, and the source to what the quantizer sees. Without a selection, user
    codec or matrix, sample and transform are left to be done chunk by chunk. list is in scratch; info has op, n, drawn
@@ -141,53 +146,54 @@ static int cg_producer_is_fused_(const cg_op *op, uint32_t traits, const cg_prod
     if (cg_is_clipped_(op) && !op->select.id) return 0; /* all values are looked at before they are encoded */
     return !op->select.id || (traits & CG_TAKES_PRODUCER_ && !op->transform.id && producer->threshold_hint);
 }
-/* info has op, n and tag, all checked, and plan is theirs; scratch has cg_scratch_bytes_. CG_OK: the packet has *len
-   bytes. On an error the packet's bytes are undefined, and *len is as it was. */
-static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra, cg_producer_ *producer,
-    const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    cg_layout_ lay;
-    cg_list_ list;
-    cg_source_ src;
-    cg_checksum_ body = { 0, 0, 0 };
-    uint64_t value_bytes, index_bytes, indices, need;
-    cg_status s;
+/* x as the quantizer is to see it, in *src, and in *list what a selection keeps of it. info has op, n and tag, all
+   checked, and plan is theirs; scratch has cg_scratch_bytes_. info->drawn, k and threshold are set. */
+static cg_status cg_source_open_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra, cg_producer_ *producer,
+    const float *x, void *scratch, cg_source_ *src, cg_list_ *list) {
     info->drawn = plan->sampled_n;
-    src.kernels = kernels;
-    src.info = info;
-    src.x = x;
-    src.count = info->drawn;
-    src.to_sample = cg_is_sampled_(&info->op);
-    src.to_transform = cg_is_transformed_(&info->op);
-    src.producer = producer;
-    src.clip_bits = CG_INF_BITS_;
-    if (producer && !cg_producer_is_fused_(&info->op, plan->traits, producer)) cg_producer_make_all_(&src);
-    cg_list_in_scratch_(&list, &info->op, plan, scratch);
-    s = cg_source_prepare_(kernels, plan, info, extra, &src, &list);
-    if (s == CG_OK && cg_is_clipped_(&info->op)) s = cg_source_clip_(&src, &info->op.clip, (size_t)info->k);
-    if (s != CG_OK) return s;
-    s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
+    src->kernels = cg_kernels_now_();
+    src->info = info;
+    src->x = x;
+    src->count = info->drawn;
+    src->to_sample = cg_is_sampled_(&info->op);
+    src->to_transform = cg_is_transformed_(&info->op);
+    src->producer = producer;
+    src->clip_bits = CG_INF_BITS_;
+    if (producer && !cg_producer_is_fused_(&info->op, plan->traits, producer)) cg_producer_make_all_(src);
+    cg_list_in_scratch_(list, &info->op, plan, scratch);
+    return cg_source_prepare_(src->kernels, plan, info, extra, src, list);
+}
+/* Writes values and indices of an open source to out, at most cap bytes, and sets the sizes of both sections. *body
+   absorbs them, unless they are few and sums_few is 0. */
+static cg_status cg_body_put_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra, cg_source_ *src,
+    const cg_list_ *list, uint8_t *out, size_t cap, int sums_few, cg_checksum_ *body) {
+    const cg_kernels_ *kernels = src->kernels;
+    cg_layout_ lay;
+    uint64_t value_bytes, index_bytes, indices, need;
+    int to_sum;
+    cg_status s = cg_is_clipped_(&info->op) ? cg_source_clip_(src, &info->op.clip, (size_t)info->k) : CG_OK;
+    if (s == CG_OK) s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
     /* buckets that cross blocks are measured before all their values would have been made */
     if (lay.k > CG_BLOCK_ && lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ &&
         CG_BLOCK_ % lay.bucket_size)
-        cg_producer_make_all_(&src);
+        cg_producer_make_all_(src);
     indices = cg_index_count_(plan, info->k);
     info->index_code = cg_index_code_(&info->op, plan, indices);
     index_bytes = cg_index_bytes_(info->index_code, plan->universe, indices);
-    need = cg_add_sat_(cg_add_sat_(lay.codec ? 0 : value_bytes, index_bytes), CG_HEADER_BYTES);
+    need = cg_add_sat_(lay.codec ? 0 : value_bytes, index_bytes);
     if (need > cap) return CG_E_CAPACITY;
+    to_sum = sums_few || need > CG_SMALL_PACKET_ - CG_HEADER_BYTES;
     if (lay.codec) {
-        if (src.clip_bits != CG_INF_BITS_) /* what a clip leaves is in scratch */
-            CG_KERNEL_(kernels, cut(src.x, (size_t)info->k, src.clip_bits, (float *)(uintptr_t)src.x));
-        s = cg_encode_user_(
-            &lay, info, &src, kernels, packet + CG_HEADER_BYTES, cap - (size_t)need, &info->value_bytes, &body);
+        if (src->clip_bits != CG_INF_BITS_) /* what a clip leaves is in scratch */
+            CG_KERNEL_(kernels, cut(src->x, (size_t)info->k, src->clip_bits, (float *)(uintptr_t)src->x));
+        s = cg_encode_user_(&lay, info, src, kernels, out, cap - (size_t)need, &info->value_bytes, body);
     } else {
         cg_encoder_ e;
         e.kernels = kernels;
         e.stage = &info->op.quantize;
         e.lay = &lay;
-        e.src = &src;
+        e.src = src;
         e.given_scales = extra ? extra->scale : NULL;
         e.key = plan->traits & CG_ROUNDS_AT_RANDOM_ ? cg_rank_key_(&info->tag) : 0;
         e.noise_shift = 0;
@@ -195,27 +201,40 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const 
             e.key = cg_mix64_(cg_shared_key_(&info->tag) ^ CG_TOGETHER_KEY_);
             e.noise_shift = cg_noise_shift_(info->tag.rank, extra->correlated);
         }
-        e.scales = packet + CG_HEADER_BYTES;
+        e.scales = out;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.piece_table_bytes;
-        e.to_sum = need > CG_SMALL_PACKET_;
-        e.producer_step = producer && producer->step == CG_CHUNK_ &&
+        e.to_sum = to_sum;
+        e.producer_step = src->producer && src->producer->step == CG_CHUNK_ &&
                 (lay.quantizer->needs != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket_size == 0)
             ? CG_CHUNK_
             : CG_BLOCK_;
-        s = cg_encode_values_(&e, &body, &info->value_bytes);
+        s = cg_encode_values_(&e, body, &info->value_bytes);
     }
     if (s != CG_OK) return s;
     if (index_bytes) {
-        uint8_t *out = packet + CG_HEADER_BYTES + info->value_bytes;
-        info->index_bytes = cg_index_put_(info->index_code, plan->universe, &list, out);
-        if (lay.codec || need > CG_SMALL_PACKET_)
-            body = cg_checksum_concat_(body, cg_checksum_of_(kernels, out, info->index_bytes));
+        out += info->value_bytes;
+        info->index_bytes = cg_index_put_(info->index_code, plan->universe, list, out);
+        if (lay.codec || to_sum) *body = cg_checksum_concat_(*body, cg_checksum_of_(kernels, out, info->index_bytes));
     }
-    *len = cg_packet_finalize_(kernels, info, packet, body);
     return CG_OK;
 }
+/* As cg_source_open_. CG_OK: the packet has *len bytes. On an error the packet's bytes are undefined, and *len is as it
+   was. */
+static cg_status cg_compress_packet_(cg_info *info, const cg_plan_ *plan, const cg_extra *extra, cg_producer_ *producer,
+    const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
+    cg_list_ list;
+    cg_source_ src;
+    cg_checksum_ body = { 0, 0, 0 };
+    cg_status s = cg_source_open_(info, plan, extra, producer, x, scratch, &src, &list);
+    if (s != CG_OK) return s;
+    if (cap < CG_HEADER_BYTES) return CG_E_CAPACITY;
+    s = cg_body_put_(info, plan, extra, &src, &list, packet + CG_HEADER_BYTES, cap - CG_HEADER_BYTES, 0, &body);
+    if (s == CG_OK) *len = cg_packet_finalize_(src.kernels, info, packet, body);
+    return s;
+}
 /* Why cg_bound_ is 0, in a sentence; NULL: it is not. *need: the n that op takes, if it takes only one. */
+static const char *cg_segments_why_(const cg_op *op, const cg_extra *extra, size_t n); /* as the bound */
 static const char *cg_bound_why_(const cg_op *op, const cg_extra *extra, size_t n, uint64_t *need) {
     static const char *const slot_why[] = {
         "the sample of the operator is not valid, or has a parameter out of range: as text cg_op_parse_why says which",
@@ -238,6 +257,7 @@ static const char *cg_bound_why_(const cg_op *op, const cg_extra *extra, size_t 
     if (cg_bound_(op, extra, n)) return NULL;
     why = cg_op_left_out_(op);
     if (why) return why;
+    if (cg_segments_of_(extra) && cg_op_check_(op) == CG_OK) return cg_segments_why_(op, extra, n);
     for (slot = CG_SLOT_COUNT_; slot--;)
         if (cg_stage_check_(slot, cg_op_stage_const_(op, slot)) != CG_OK)
             return slot == CG_SLOT_CLIP_ && cg_row_at_(slot, op->clip.id)
@@ -274,7 +294,7 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
         return "cg_extra has an aux, a support or scales that this operator has no use for: leave them NULL";
     if (s == CG_E_CAPACITY) {
         const cg_plan_ plan = cg_plan_of_(op, n);
-        *need = cg_scratch_bytes_(op, &plan);
+        *need = cg_segments_of_(extra) ? cg_segments_scratch_(op, extra, n) : cg_scratch_bytes_(op, &plan);
         if (*need > scratch_bytes) return "scratch is too small: cg_scratch gives its bytes";
         *need = cg_bound_(op, extra, n);
         return "packet is too small: cg_bound gives its bytes";
@@ -298,6 +318,9 @@ static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *
 }
 /* No packet of so many values overflows a size_t. */
 #define CG_MANY_ ((size_t)1 << 24)
+/* cg_compress_unreported_ with extra->segments, once its pointers have been checked. */
+static cg_status cg_compress_segments_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
+    cg_producer_ *producer, size_t n, uint8_t *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
 /* cg_compress_checked_ but for the report. */
 static cg_status cg_compress_unreported_(const cg_op *op, const cg_plan_ *known, const cg_tag *tag,
     const cg_extra *extra, const float *x, cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len,
@@ -308,6 +331,9 @@ static cg_status cg_compress_unreported_(const cg_op *op, const cg_plan_ *known,
     cg_status s;
     if (len) *len = 0;
     if (!op || !len || !packet || (!x && n)) return CG_E_ARG;
+    if (cg_segments_of_(extra))
+        return cg_compress_segments_(
+            op, tag, extra, x, producer, n, (uint8_t *)packet, cap, len, scratch, scratch_bytes);
     if (known) plan = *known;
     else if (cg_op_resolve_(op, &plan.traits) != CG_OK) return cg_op_left_out_(op) ? CG_E_VERSION : CG_E_ARG;
     if (plan.traits & CG_IS_MATRIX_ && !cg_matrix_shape_fits_(op, n)) return CG_E_ARG;

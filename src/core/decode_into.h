@@ -24,7 +24,8 @@ typedef struct cg_selection_reader_ {
    if there is one. */
 static void cg_selection_reader_open_(cg_selection_reader_ *sel, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     const cg_decoder_ *owner = d->support ? d->support : d;
-    sel->reader = cg_index_open_(&owner->info, &owner->plan, owner->index);
+    if (!cg_has_segments_(&owner->info)) sel->reader = cg_index_open_(&owner->info, &owner->plan, owner->index);
+    else sel->reader.values_per_index = 1;
     sel->cursor = cursor;
     if (cursor) cg_piece_cursor_open_(cursor, 0, 0);
     sel->values = NULL;
@@ -165,12 +166,26 @@ CG_NOINLINE_ cg_status cg_decode_sequential_(const cg_decoder_ *d, cg_piece_curs
     return CG_OK;
 }
 
+/* Where the reader of a support with segments stands. */
+typedef struct cg_segment_walk_ {
+    cg_segment_cursor_ cursor;
+    cg_decoder_ segment;
+    cg_index_reader_ reader; /* of the segment */
+    size_t next, count;      /* of its coordinates */
+    uint64_t base;           /* its first value */
+} cg_segment_walk_;
+/* The next coordinates of a verified support with segments; start: from the first on. In core/segments/decode.h */
+static void cg_segment_walk_get_(const cg_decoder_ *support, int start, size_t many, uint64_t *index);
 /* The coordinates in x of values [first, first + many), ascending. With indices r is the reader of d or of its support,
    and stands at value `first`; behind a transform all sampled coordinates count as values. */
 static void cg_coordinates_get_(const cg_decoder_ *d, cg_index_reader_ *r, size_t first, size_t many, uint64_t *index) {
     const cg_decoder_ *owner = d->support ? d->support : d;
     const int indexed = owner->info.op.select.id && !cg_is_transformed_(&owner->info.op);
     cg_strata_ strata;
+    if (cg_has_segments_(&owner->info)) {
+        cg_segment_walk_get_(owner, first == 0, many, index);
+        return;
+    }
     if (indexed) cg_index_get_per_value_(r, index, many);
     if (!cg_is_sampled_(&owner->info.op)) {
         for (size_t i = 0; !indexed && i < many; i++) index[i] = first + i;
@@ -190,6 +205,7 @@ static void cg_scale_y_(float *y, size_t n, float beta) {
 }
 /* How many coordinates of x the packet has values for: behind a transform, all that the sample left. */
 static size_t cg_coordinate_count_(const cg_decoder_ *d) {
+    if (cg_has_segments_(&d->info)) return (size_t)d->coordinates;
     return cg_is_transformed_(&d->info.op) ? (size_t)d->info.drawn : (size_t)d->lay.k;
 }
 /* The batch of a sparse result from value `first` on, times alpha; cg_coordinates_get_ gives its coordinates. buf:

@@ -29,6 +29,11 @@ typedef struct cg_decoder_ {
     float empty_y;     /* y points here if there are no values, as NULL + 0 is undefined */
     cg_sink_ *sink;    /* takes the values in place of y, or NULL */
     int non_temporal;  /* 1: y is larger than the caches, and aligned to 16 bytes */
+    /* of a packet with segments, whose lay and sections are not used */
+    int need_codec;                /* 0: only its indices are wanted */
+    uint64_t coordinates;          /* for how many values of x it has some */
+    uint64_t segments_hash;        /* of what their packets have in common on all ranks; 0: no segments */
+    struct cg_segment_walk_ *walk; /* of a support: where its reader stands */
 } cg_decoder_;
 
 /* Where a reader of pieces stands, and the last piece it has decoded; only with a value code. */

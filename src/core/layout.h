@@ -32,8 +32,9 @@ CG_INLINE_ size_t cg_codes_words_(const cg_layout_ *lay, size_t many) {
 /* Does the operator know what to do with what the caller passed beside? op NULL: only what holds for any operator. */
 static cg_status cg_extra_check_(const cg_op *op, const cg_extra *extra) {
     if (!extra) return CG_OK;
-    if (extra->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
+    if (extra->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG; /* also what the library sets for itself */
     if ((extra->support_len && !extra->support) || extra->reserved32) return CG_E_ARG;
+    if (!cg_builds_segments_() && extra->segments) return CG_E_VERSION;
     if (!op) return CG_OK;
     if ((extra->aux && !cg_has_(op, CG_NEEDS_AUX_)) || (extra->support && !cg_has_(op, CG_NEEDS_SUPPORT_)))
         return CG_E_UNSUPPORTED;

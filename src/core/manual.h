@@ -66,6 +66,22 @@
    For other CPUs, such as AArch64 and WebAssembly, the implementation does not compile with both; declarations do.)
    Random numbers are a function of the tag and the index.
 
+   SEGMENTS. Tensors that lie one behind the other in x can share a packet: cg_extra.segments says how long they are,
+   which of them have an operator of their own, and which are exact (norms, biases). Each keeps its own scales,
+   selection and random numbers: the floats are those of a call for each tensor, with tag.tensor + i. A packet of 200
+   tensors of 300 values takes 4 to 10 bytes for each of them beside their values, in place of a header of 168.
+   CG_SEGMENTS_GLOBAL selects from all of them together.
+
+       cg_segments seg = CG_ZERO;
+       cg_extra side = CG_ZERO;
+       seg.n = lengths, seg.count = tensors;            // of all tensors in x, one behind the other
+       seg.op = numbers;                                // CG_SEGMENT_OP, or CG_SEGMENT_EXACT for norms and biases
+       side.segments = &seg;                            // cap: cg_bound_with; scratch: cg_scratch_with
+       s = cg_compress_with(&op, &tag, &side, x, n, packet, cap, &len, scratch, cg_scratch_with(&op, &side, n));
+
+   Whatever takes a packet takes one with segments; version 0.1 refuses it with CG_E_VERSION. cg_segment_inspect looks
+   at one segment, and cg_segment_copy makes a packet of it.
+
    ERROR FEEDBACK. A biased operator drops a part of the gradient. Error feedback (compgrad_ef.h) keeps that part, the
    residual, and adds it to the next gradient; without it training stalls. An unbiased operator with omega > 1 would
    make the residual grow without bound: use it :unscaled, or divide its result by 1 + omega, as compgrad_ef.h does.
@@ -84,8 +100,9 @@
    LEAVING OUT. A small device carries what it uses: define COMPGRAD_ONLY, and for each name in the table of operators
    below COMPGRAD_WITH_ and the name in capitals, as in COMPGRAD_WITH_TOPK and COMPGRAD_WITH_F16; presets need the
    stages that they are made of. Dense f32 values, packed symbols and the codes eliasfano and bitmap are always there.
-   An operator or packet with a stage that was left out is CG_E_VERSION, and the sentence names it: that of
-   cg_op_parse_why, of cg_op_about, or of a report. With gcc -Os, COMPGRAD_NO_SIMD, -ffunction-sections and
+   COMPGRAD_WITH_SEGMENTS keeps packets with segments. An operator or packet with a stage that was left out, or with
+   segments that were, is CG_E_VERSION, and the sentence names the stage: that of cg_op_parse_why, of cg_op_about, or
+   of a report. With gcc -Os, COMPGRAD_NO_SIMD, -ffunction-sections and
    -Wl,--gc-sections, topk and f16 take less than 40 KB.
 
    CHOOSING. cg_op_about(&op, n, &about) says, without a vector, whether an operator is unbiased, how large its error is
@@ -299,7 +316,7 @@
          +----------------+---------------------+----------------------------+
           <------------- value bytes ----------> <------ index bytes ------->
 
-     v          version of the format: 1
+     v          version of the format: 1; 2 of a packet with segments, see below
      ix         code of the indices: 0 none, 1 Elias-Fano, 2 bitmap, 3 Golomb-Rice
      stage      id u8, flags u8, arg u16, size u32, value f32. The stages are sample, transform, select, quantize, code
                 (id is the code of the indices, arg the code of the values), clip (which decoders do not need)
@@ -327,4 +344,48 @@
      checksum   two 64-bit sums over the packet as u32 words w[0..M), with the checksum itself taken as zeros:
                 the sum of w[i] and the sum of (M-i)*w[i], modulo 2^64. They reveal any change within two words less
                 than 16 GiB apart (d1 + d2 = 0 and (i-j)*d1 = 0 mod 2^64 force d1 = 0), and so every one- and two-bit
-                error and every burst of up to 33 bits. */
+                error and every burst of up to 33 bits.
+
+   THE PACKET WITH SEGMENTS has the same header with version 2, so that 168 bytes tell its length. Its checksum covers
+   all of it. A segment is a packet of its own without its header: that is made again from its entry in the table.
+
+     byte 0        4  5  6    8                              80       88      96      104              128
+         +---------+--+--+----+------------------------------+--------+--------+--------+----------------+
+         | "cgpk"  | 2|fl| 0  | six stages of 12 bytes each  | n      | drawn  | k      | seed .. rank   |
+         +---------+--+--+----+------------------------------+--------+--------+--------+----------------+
+        128      136         144         148         152        168
+         +--------+-----------+-----------+-----------+----------+
+         | bodies | table     | threshold | segments  | checksum |
+         +--------+-----------+-----------+-----------+----------+
+        168
+         +-----------------+-----------------+---------+-----------------+
+         | body of the 1st | body of the 2nd | ...     | table           |
+         +-----------------+-----------------+---------+-----------------+
+          <--------------- bodies --------------------> <---- table ---->
+
+     fl         1: a selection of all segments together (CG_SEGMENTS_GLOBAL). 2: the table names operators. 4: the table
+                names tensors
+     stages     of segments that name no other operator
+     n drawn k  sums over all segments
+     tensor     of the first segment, unless the table names tensors
+     bodies     bytes of all bodies; table: bytes of the table. Both are multiples of 4
+     threshold  with fl & 1 that of the selection; otherwise 0
+     segments   how many, u32, at least 1
+     body       value bytes, then index bytes of the segment, as above
+     table      Numbers are varints: 7 bits a byte, the lowest first, with bit 7 set in all bytes but the last, as short
+                as can be. If fl & 2, first the number of operators, then each as six stages of 12 bytes. Then
+                an entry for each segment:
+                  skip         if fl & 4; otherwise 0. The tensor is that of the segment before, plus 1 + skip, modulo
+                               2^32; of the first segment that of the header plus skip
+                  n            length of the segment
+                  operator     if fl & 2; otherwise 0. 0: that of the header, 1: dense f32, 2 + j: j of the table
+                  drawn        if its sample is randk
+                  k            if it has a selection
+                  support      u32, if its selection is given: the size of that stage
+                  threshold    f32, if its selection is topk, mstopk, dgc or sidco, but not with fl & 1 and operator 0
+                  value words  value bytes / 4, if it has a code for values or a codec of the user's
+                  index words  index bytes / 4, if its indices are Golomb coded
+                What an entry does not have follows from the rest: drawn and k as the header's text says, value bytes of
+                packed codes, and the code of the indices, which is the one that the operator names, or the shorter one
+                of Elias-Fano and bitmap, or Elias-Fano if k is 0 or both are as long. Zeros fill the table up to a
+                multiple of 4 bytes. Of a selection of all segments k may be any number up to n. */

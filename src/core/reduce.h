@@ -18,14 +18,15 @@ enum { CG_REDUCE_SPARSE_, CG_REDUCE_LEVELS_, CG_REDUCE_FLOATS_, CG_REDUCE_DECODE
 typedef struct cg_reducer_ {
     const void *const *packets;
     const size_t *lens;
-    size_t count, transformed_n; /* packets; values of their domain */
-    int mode;                    /* CG_REDUCE_* */
-    uint64_t zero_sum;           /* levels: the sum of the zero symbols of all packets */
-    int32_t out_zero;            /* levels: the zero symbol of the result */
-    cg_info info;                /* of the result */
-    cg_layout_ out_lay;          /* of the result; sparse: with max_values */
-    cg_layout_ in_lay;           /* of the first packet; levels: all have its buckets */
-    uint64_t max_values;         /* sparse: values of all packets together, at most transformed_n */
+    const cg_segment_cursor_ *segments; /* of packets with segments: each before the one that is added, or NULL */
+    size_t count, transformed_n;        /* packets; values of their domain */
+    int mode;                           /* CG_REDUCE_* */
+    uint64_t zero_sum;                  /* levels: the sum of the zero symbols of all packets */
+    int32_t out_zero;                   /* levels: the zero symbol of the result */
+    cg_info info;                       /* of the result */
+    cg_layout_ out_lay;                 /* of the result; sparse: with max_values */
+    cg_layout_ in_lay;                  /* of the first packet; levels: all have its buckets */
+    uint64_t max_values;                /* sparse: values of all packets together, at most transformed_n */
 } cg_reducer_;
 
 /* Opens packet i into *d, which has no y. */
@@ -35,7 +36,14 @@ static cg_status cg_reducer_packet_open_(const cg_reducer_ *reducer, size_t i, c
     float dummy_y = 0.0f;
     cg_status s;
     if (!packet) return CG_E_ARG;
+    if (cg_builds_segments_() && reducer->segments) {
+        cg_segment_cursor_ c = reducer->segments[i];
+        s = cg_segment_decoder_open_(&c, NULL, 1, d);
+        d->y = NULL;
+        return s;
+    }
     s = cg_header_get_(packet, reducer->lens[i], &d->info, &d->plan);
+    if (s == CG_OK && cg_has_segments_(&d->info)) return CG_E_MISMATCH; /* others, or the call, have none */
     if (s == CG_OK) s = cg_decoder_open_rest_(d, NULL, packet, reducer->lens[i], &dummy_y, 1);
     d->y = NULL;
     return s;
@@ -74,8 +82,8 @@ static int32_t cg_grid_zero_symbol_(const cg_stage *q, unsigned *bits) {
 /* Opens every packet once and decides the mode. max_level_sum: the largest magnitude that a sum of levels can have, if
    the caller knows it to be smaller than what the packets allow; 0: not known. CG_E_UNSUPPORTED: operators on matrices,
    PermK. Values and indices are not verified here. */
-CG_NOINLINE_ cg_status cg_reducer_open_(
-    cg_reducer_ *reducer, const void *const *packets, const size_t *lens, size_t count, uint64_t max_level_sum) {
+CG_NOINLINE_ cg_status cg_reducer_open_(cg_reducer_ *reducer, const void *const *packets, const size_t *lens,
+    size_t count, uint64_t max_level_sum, const cg_segment_cursor_ *segments) {
     cg_decoder_ d, first;
     unsigned bits;
     int32_t zero;
@@ -85,6 +93,7 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
     reducer->packets = packets;
     reducer->lens = lens;
     reducer->count = count;
+    reducer->segments = segments;
     if (!packets || !lens || !count) return CG_E_ARG;
     for (size_t i = 0; i < count; i++) {
         cg_status s = cg_reducer_packet_open_(reducer, i, &d);
@@ -146,6 +155,7 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
             reducer->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_FLEXPOINT : CG_QUANTIZE_FLEX16;
             reducer->info.op.quantize.arg = (uint16_t)(bits <= 8 ? bits : 0);
             reducer->info.op.quantize.size = (uint32_t)first.lay.bucket_size;
+            if (segments && first.lay.bucket_count <= 1) reducer->info.op.quantize.size = CG_SIZE_MAX_; /* of any n */
         }
     }
     return cg_layout_make_(&reducer->info.op, NULL,
@@ -203,9 +213,9 @@ CG_NOINLINE_ cg_status cg_list_merge_packet_(const cg_decoder_ *d, const cg_list
     while (open_segment < into->segment_count) into->segment_start[++open_segment] = into->count;
     return CG_OK;
 }
-/* Writes a packet of the list's values as f32 and its indices, one for each. info has op, without quantizer, tag, n,
+/* Writes the list's values as f32 and its indices, one for each, to out. info has op, without quantizer, tag, n,
    drawn and threshold; the rest of it is set here. */
-static cg_status cg_packet_from_list_(cg_info *info, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
+static cg_status cg_body_from_list_(cg_info *info, const cg_list_ *list, uint8_t *out, size_t cap) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_plan_ plan;
     uint64_t index_bytes;
@@ -217,18 +227,21 @@ static cg_status cg_packet_from_list_(cg_info *info, const cg_list_ *list, uint8
     info->index_code = cg_index_code_(&info->op, &plan, list->count);
     index_bytes = cg_index_bytes_(info->index_code, plan.universe, list->count);
     info->value_bytes = 4 * list->count;
-    if (cg_add_sat_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
-    CG_KERNEL_(kernels, copy(list->value, list->count, out + CG_HEADER_BYTES));
-    info->index_bytes = index_bytes
-        ? cg_index_put_(info->index_code, plan.universe, list, out + CG_HEADER_BYTES + info->value_bytes)
-        : 0;
-    *len = cg_packet_finalize_(
-        kernels, info, out, cg_checksum_of_(kernels, out + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
+    if (cg_add_sat_(index_bytes, 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
+    CG_KERNEL_(kernels, copy(list->value, list->count, out));
+    info->index_bytes = index_bytes ? cg_index_put_(info->index_code, plan.universe, list, out + info->value_bytes) : 0;
     return CG_OK;
 }
+/* The same as a packet. */
+static cg_status cg_packet_from_list_(cg_info *info, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
+    const cg_status s = cap < CG_HEADER_BYTES
+        ? CG_E_CAPACITY
+        : cg_body_from_list_(info, list, out + CG_HEADER_BYTES, cap - CG_HEADER_BYTES);
+    if (s == CG_OK) *len = cg_packet_seal_(info, out);
+    return s;
+}
 /* Merges the packets one by one. scratch: two lists, aligned to 8. */
-CG_NOINLINE_ cg_status cg_reduce_sparse_(
-    cg_reducer_ *reducer, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
+CG_NOINLINE_ cg_status cg_reduce_sparse_(cg_reducer_ *reducer, uint8_t *out, size_t cap, uint8_t *scratch) {
     cg_list_ lists[2];
     cg_decoder_ d;
     cg_reducer_list_init_(reducer, &lists[0], scratch);
@@ -240,7 +253,21 @@ CG_NOINLINE_ cg_status cg_reduce_sparse_(
         if (s == CG_OK) s = cg_list_merge_packet_(&d, &lists[i % 2], &lists[(i + 1) % 2]);
         if (s != CG_OK) return s;
     }
-    return cg_packet_from_list_(&reducer->info, &lists[reducer->count % 2], out, cap, len);
+    return cg_body_from_list_(&reducer->info, &lists[reducer->count % 2], out, cap);
+}
+/* The codes of packet i, whose levels have been found to be on one grid, and its quantizer. */
+static const uint8_t *cg_reducer_codes_(const cg_reducer_ *reducer, size_t i, cg_stage *stage) {
+    const uint8_t *body = (const uint8_t *)reducer->packets[i] + CG_HEADER_BYTES;
+    if (cg_builds_segments_() && reducer->segments) {
+        cg_segment_cursor_ c = reducer->segments[i];
+        cg_info info;
+        cg_plan_ plan;
+        const cg_status s = cg_segment_next_(&c, &info, &plan);
+        (void)s; /* it was read before */
+        *stage = info.op.quantize;
+        body = c.body;
+    } else cg_stage_get_(body - CG_HEADER_BYTES + 8 + 12 * CG_SLOT_QUANTIZE_, stage);
+    return body + (size_t)reducer->in_lay.scale_bytes;
 }
 /* Adds values [first, first + many) of one chunk of all packets as integers, and writes the symbols of the sums. */
 static void cg_reduce_levels_(
@@ -249,14 +276,11 @@ static void cg_reduce_levels_(
     uint8_t symbols[CG_CHUNK_];
     memset(sums, 0, sizeof sums);
     for (size_t i = 0; i < reducer->count; i++) {
-        const uint8_t *in = (const uint8_t *)reducer->packets[i], *q = in + 8 + 12 * CG_SLOT_QUANTIZE_;
-        cg_stage stage = { 0, 0, 0, 0, 0.0f };
+        cg_stage stage;
+        const uint8_t *in = cg_reducer_codes_(reducer, i, &stage);
         unsigned bits;
-        uint16_t max_symbol;
-        stage.id = q[0];
-        stage.arg = cg_get16_(q + 2);
-        max_symbol = (uint16_t)(2 * cg_grid_zero_symbol_(&stage, &bits));
-        in += CG_HEADER_BYTES + (size_t)reducer->in_lay.scale_bytes + first / 8 * bits;
+        const uint16_t max_symbol = (uint16_t)(2 * cg_grid_zero_symbol_(&stage, &bits));
+        in += first / 8 * bits;
         if (bits < 8) CG_KERNEL_(kernels, unpack(in, many, bits, symbols));
         else if (bits == 8) memcpy(symbols, in, many);
         if (bits <= 8)
@@ -292,15 +316,15 @@ CG_NOINLINE_ cg_status cg_reduce_decoded_(const cg_kernels_ *kernels, const cg_r
         cg_put32_((uint8_t *)(void *)cg_at_mut_(sum, j), cg_load_bits_(sum, j));
     return s;
 }
-/* A dense result in out, cap >= CG_HEADER_BYTES. */
-CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size_t cap, size_t *len) {
+/* The body of a dense result. */
+CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size_t cap) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const size_t k = (size_t)reducer->info.k;
-    uint8_t *scales = out + CG_HEADER_BYTES, *codes = scales + (size_t)reducer->out_lay.scale_bytes;
+    uint8_t *scales = out, *codes = scales + (size_t)reducer->out_lay.scale_bytes;
     cg_decoder_ d;
     reducer->info.value_bytes = (size_t)(reducer->out_lay.scale_bytes + reducer->out_lay.codes_bytes);
     reducer->info.index_bytes = 0;
-    if (reducer->info.value_bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
+    if (reducer->info.value_bytes > cap) return CG_E_CAPACITY;
     if (reducer->mode == CG_REDUCE_DECODED_) {
         const cg_status s = cg_reduce_decoded_(kernels, reducer, (float *)(void *)codes);
         if (s != CG_OK) return s;
@@ -332,14 +356,30 @@ CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size
             }
         }
     }
-    *len = cg_packet_finalize_(
-        kernels, &reducer->info, out, cg_checksum_of_(kernels, scales, reducer->info.value_bytes));
     return CG_OK;
 }
+/* The sum of verified packets without its header. scratch: 64 bytes more than two lists, at any alignment. */
+static cg_status cg_reduce_body_(cg_reducer_ *reducer, uint8_t *out, size_t cap, uint8_t *scratch) {
+    return reducer->mode == CG_REDUCE_SPARSE_
+        ? cg_reduce_sparse_(reducer, out, cap, scratch + (64 - ((uintptr_t)scratch & 63)) % 64)
+        : cg_reduce_dense_(reducer, out, cap);
+}
+/* Has the first of the packets segments? Then the sum has some, too. */
+static int cg_packets_have_segments_(const void *const *packets, const size_t *lens, size_t count) {
+    const uint8_t *p = packets && lens && count ? (const uint8_t *)packets[0] : NULL;
+    return cg_builds_segments_() && p && lens[0] >= CG_HEADER_BYTES && p[4] == CG_FORMAT_SEGMENTS_;
+}
+/* in core/segments/reduce.h: */
+static cg_status cg_reduce_segments_plan_(
+    const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch);
+static cg_status cg_vote_segments_(
+    const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len);
+static cg_status cg_reduce_segments_(const void *const *packets, const size_t *lens, size_t count, uint8_t *out,
+    size_t cap, size_t *len, uint8_t *scratch, size_t scratch_bytes);
 /* Can the packets be added? *bound: bytes of the result; *scratch: bytes of scratch at any alignment. */
 static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, uint64_t max_level_sum,
     cg_reducer_ *reducer, size_t *bound, size_t *scratch) {
-    cg_status s = cg_reducer_open_(reducer, packets, lens, count, max_level_sum);
+    cg_status s = cg_reducer_open_(reducer, packets, lens, count, max_level_sum, NULL);
     uint64_t bytes;
     *bound = *scratch = 0;
     if (s != CG_OK) return s;
@@ -356,7 +396,11 @@ CG_API_ cg_status cg_reduce_plan(
     const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch) {
     cg_reducer_ reducer;
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = bound && scratch ? cg_reduce_plan_(packets, lens, count, 0, &reducer, bound, scratch) : CG_E_ARG;
+    cg_status s = CG_E_ARG;
+    if (bound && scratch)
+        s = cg_packets_have_segments_(packets, lens, count)
+            ? cg_reduce_segments_plan_(packets, lens, count, bound, scratch)
+            : cg_reduce_plan_(packets, lens, count, 0, &reducer, bound, scratch);
     cg_fenv_leave_(env);
     return s;
 }
@@ -364,7 +408,7 @@ CG_NOINLINE_ cg_status cg_verify_all_(const cg_reducer_ *reducer) {
     for (size_t i = 0; i < reducer->count; i++) {
         cg_decoder_ d;
         cg_status s = cg_reducer_packet_open_(reducer, i, &d);
-        if (s == CG_OK) s = cg_verify_(&d);
+        if (s == CG_OK) s = cg_verify_(&d, NULL);
         if (s != CG_OK) return s;
     }
     return CG_OK;
@@ -374,16 +418,17 @@ static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size
     void *out, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_reducer_ reducer;
     size_t bound = 0, need = 0;
-    cg_status s = out && len && (scratch || !scratch_bytes)
-        ? cg_reduce_plan_(packets, lens, count, max_level_sum, &reducer, &bound, &need)
-        : CG_E_ARG;
+    const int valid = out && len && (scratch || !scratch_bytes);
+    cg_status s;
     if (len) *len = 0;
+    if (valid && cg_packets_have_segments_(packets, lens, count))
+        return cg_reduce_segments_(packets, lens, count, (uint8_t *)out, cap, len, (uint8_t *)scratch, scratch_bytes);
+    s = valid ? cg_reduce_plan_(packets, lens, count, max_level_sum, &reducer, &bound, &need) : CG_E_ARG;
     if (s == CG_OK && (cap < CG_HEADER_BYTES || need > scratch_bytes)) s = CG_E_CAPACITY;
     if (s == CG_OK) s = cg_verify_all_(&reducer);
-    if (s == CG_OK && reducer.mode == CG_REDUCE_SPARSE_)
-        s = cg_reduce_sparse_(
-            &reducer, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
-    else if (s == CG_OK) s = cg_reduce_dense_(&reducer, (uint8_t *)out, cap, len);
+    if (s == CG_OK)
+        s = cg_reduce_body_(&reducer, (uint8_t *)out + CG_HEADER_BYTES, cap - CG_HEADER_BYTES, (uint8_t *)scratch);
+    if (s == CG_OK) *len = cg_packet_seal_(&reducer.info, (uint8_t *)out);
     return s;
 }
 CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap,
@@ -404,7 +449,9 @@ CG_NOINLINE_ cg_status cg_vote_(
     cg_reducer_ reducer;
     cg_decoder_ d;
     size_t bytes;
-    cg_status s = cg_reducer_open_(&reducer, packets, lens, count, 0);
+    cg_status s;
+    if (cg_packets_have_segments_(packets, lens, count)) return cg_vote_segments_(packets, lens, count, out, cap, len);
+    s = cg_reducer_open_(&reducer, packets, lens, count, 0, NULL);
     if (s != CG_OK) return s;
     if (count > MAX_PACKETS) return CG_E_UNSUPPORTED;
     for (size_t i = 0; i < count; i++) {

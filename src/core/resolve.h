@@ -55,8 +55,9 @@ CG_OFFERED_ cg_status cg_resolve_(const cg_op *op, const cg_extra *extra, size_t
     memset(r, 0, sizeof *r);
     if (s != CG_OK) return s;
     r->plan = cg_plan_of_(op, n);
-    if (cg_matrix_shape_fits_(op, n)) r->bound = cg_op_bound_(op, extra, &r->plan);
-    r->scratch_bytes = cg_scratch_bytes_(op, &r->plan);
+    if (cg_segments_of_(extra)) r->bound = cg_segments_bound_(op, extra, n);
+    else if (cg_matrix_shape_fits_(op, n)) r->bound = cg_op_bound_(op, extra, &r->plan);
+    r->scratch_bytes = cg_segments_of_(extra) ? cg_segments_scratch_(op, extra, n) : cg_scratch_bytes_(op, &r->plan);
     r->target_k = cg_k_from_ratio_(op->select.value, op->k, n);
     if (cg_layout_make_(op, NULL, r->plan.transformed_n, &lay) == CG_OK) r->scale_count = lay.bucket_count;
     r->max_level = (uint32_t)cg_grid_zero_symbol_(&op->quantize, &bits);

@@ -94,21 +94,28 @@ static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
     }
     return s.a == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_ + 8);
 }
+/* The same of all bytes of a packet. */
+static int cg_checksum_whole_ok_(const cg_decoder_ *d) {
+    const cg_checksum_ s = cg_packet_checksum_(d->kernels, d->packet, d->info.packet_bytes);
+    return s.a == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_ + 8);
+}
+static cg_status cg_verify_segments_(const cg_decoder_ *d, const cg_extra *extra); /* in core/segments/decode.h */
 /* Values and indices of a packet that cg_decoder_open_ has opened: CG_OK or CG_E_CORRUPT. A user codec decodes all its
-   values once. */
-CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
+   values once. Of a segment, whose packet_bytes are 0, the checksum is left to cg_verify_segments_. */
+CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d, const cg_extra *extra) {
     const size_t k = (size_t)d->lay.k;
     cg_checksum_ sum = { 0, 0, 0 };
     float out[CG_CHUNK_];
     int finite = 1;
-    if (!d->lay.quantizer || cg_is_coded_(&d->lay))
+    if (cg_has_segments_(&d->info)) return cg_verify_segments_(d, extra);
+    if (d->info.packet_bytes && (!d->lay.quantizer || cg_is_coded_(&d->lay)))
         sum = cg_checksum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
-    else
+    if (d->lay.quantizer && !cg_is_coded_(&d->lay))
         for (size_t i = 0; i < k; i += CG_CHUNK_) {
             cg_codes_prefetch_(d, i);
             finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
         }
-    if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
+    if ((d->info.packet_bytes && !cg_checksum_ok_(d, sum)) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
     if (cg_is_coded_(&d->lay) && !cg_pieces_check_(d)) return CG_E_CORRUPT;
     for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)
         if (!cg_decode_chunk_(d, NULL, i, cg_min_(CG_CHUNK_, k - i), out, 0)) return CG_E_CORRUPT;
