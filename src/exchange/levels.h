@@ -1,11 +1,12 @@
 /* levels: a mean over ranks of ranks: inside a node by one transport and operator, between nodes by another
 
-   Offers   cg_exchange_levels, cg_exchange_levels_memory Needs    exchange (both legs of scatter), memory (cg_arena_)
-      Touches  x, residual and carry of both descriptions, the caller's mem Every rank takes part in all four
-      exchanges, also after one has failed, so that nobody waits: the fold of its stripe inside the node; the exchange
-      of that stripe with the ranks of its number in other nodes; the stripes of the node back to all; and, with
-      CG_CONFIRM, a vector of no values that tells other nodes how it went. What the caller owns is written after the
-      last of them. */
+   Offers   cg_exchange_levels, cg_exchange_levels_memory
+   Needs    exchange (both legs of scatter), memory (cg_arena_)
+   Touches  x, residual and carry of both descriptions, the caller's mem
+   Every rank takes part in all four exchanges, also after one has failed, so that nobody waits: the fold of its stripe
+   inside the node; the exchange of that stripe with the ranks of its number in other nodes; the stripes of the node
+   back to all; and, with CG_CONFIRM, a vector of no values that tells other nodes how it went. What the caller owns is
+   written after the last of them. */
 
 typedef struct cg_nodes_ {
     cg_exchange_desc first, across, last, closing;
