@@ -45,10 +45,9 @@ CG_API_ size_t cg_mean_save_bytes(const cg_mean *mean) {
     return mean && mean->magic == CG_MEAN_MAGIC_ ? cg_size_or_zero_(cg_mean_blob_bytes_(mean)) : 0;
 }
 static uint8_t *cg_mean_put_text_(uint8_t *p, const char *text, size_t len) {
-    const size_t words = (size_t)cg_mean_words_(len);
-    memset(p, 0, words);
     if (len) memcpy(p, text, len);
-    return p + words;
+    for (; len % 4; len++) p[len] = 0;
+    return p + len;
 }
 CG_API_ cg_status cg_mean_save(const cg_mean *mean, void *buf, size_t cap, size_t *len) {
     char line[CG_MEAN_LINE_];

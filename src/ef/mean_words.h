@@ -140,20 +140,26 @@ static int cg_mean_bad_(cg_parser_ *s, cg_word_ w, const cg_setting_ *row, const
     cg_text_str_(&s->why, what);
     cg_text_str_(&s->why, ", which is ");
     cg_text_str_(&s->why, range);
+    for (size_t i = 0; i < w.len; i++)
+        if (w.p[i] == ',') {
+            cg_text_str_(&s->why, " (decimals follow a '.')");
+            break;
+        }
     cg_mean_example_(s, row);
     return 0;
 }
 
 /* ---- parts of values ---- */
 
-/* The part of a value up to ':', ',' or a blank; s->p moves behind it. */
-static cg_word_ cg_mean_part_(cg_parser_ *s) {
+/* The part of a value up to ':', `other` or a blank; s->p moves behind it. */
+static cg_word_ cg_mean_part_to_(cg_parser_ *s, char other) {
     cg_word_ w;
     w.p = s->p;
-    for (w.len = 0; w.p[w.len] && w.p[w.len] != ':' && w.p[w.len] != ',' && !cg_is_blank_(w.p[w.len]);) w.len++;
+    for (w.len = 0; w.p[w.len] && w.p[w.len] != ':' && w.p[w.len] != other && !cg_is_blank_(w.p[w.len]);) w.len++;
     s->p += w.len;
     return w;
 }
+static cg_word_ cg_mean_part_(cg_parser_ *s) { return cg_mean_part_to_(s, ':'); }
 static int cg_mean_colon_(cg_parser_ *s) { return *s->p == ':' ? (s->p++, 1) : 0; }
 static int cg_mean_read_real_(cg_parser_ *s, cg_word_ w, const cg_setting_ *row, const char *what, const char *range,
     const float *limits, float *v) {
@@ -353,7 +359,7 @@ static int cg_mean_read_clip_(cg_parser_ *s, const cg_setting_ *row, cg_mean_con
         w = cg_mean_part_(s);
     }
     return cg_mean_read_real_(s, w, row, "the limit",
-        "a number above 0 (clip=value:1 limits every value, clip=1 the norm)", limits, &c->ef.clip);
+        "a number above 0, as in clip=value:1 for every value or clip=1 for the norm", limits, &c->ef.clip);
 }
 static int cg_mean_print_clip_(cg_text_ *t, const cg_mean_config_ *c) {
     if (c->ef.clip_by) cg_text_str_(t, "value:");
@@ -375,7 +381,7 @@ static int cg_mean_read_warmup_(cg_parser_ *s, const cg_setting_ *row, cg_mean_c
             if (stages == CG_MEAN_TABLE_)
                 return cg_mean_bad_(s, cg_mean_part_(s), row, "one ratio more", "one too many: at most 32 fit");
             if (!cg_mean_read_real_(
-                    s, cg_mean_part_(s), row, "a ratio", "above 0, at most 1", limits, &c->table[stages]))
+                    s, cg_mean_part_to_(s, ','), row, "a ratio", "above 0, at most 1", limits, &c->table[stages]))
                 return 0;
             stages++;
         } while (*s->p == ',' && *s->p++);
