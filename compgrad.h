@@ -6226,7 +6226,7 @@ CG_VECTOR_FN_ void cg_line_estimate_simd_(const cg_line_target_ *p, int rows, si
    Offers   cg_kernels_now_, cg_kernels_scalar_; of the public functions cg_isa_found, _used, _force, _name
    Needs    base, all rooms of kernels
    Touches  cg_isa_cached_, the only variable of the library; 0 until the CPU has been asked
-   Other headers may use: cg_absmax_bits_, cg_axpby_, cg_kernels_now_, cg_move_zero_ */
+   Other headers may use: cg_absmax_bits_, cg_axpby_, cg_kernels_now_, cg_move_zero_, cg_scale_checked_ */
 
 /* The list that makes the members makes their values too: C++11 has no designated initialisers, but the order cannot
    get out of step. */
@@ -6360,6 +6360,20 @@ CG_OFFERED_ void cg_axpby_(const float *v, size_t n, float alpha, float beta, fl
 /* The largest magnitude as bits; CG_INF_BITS_ or more if some value is not finite. */
 CG_OFFERED_ uint32_t cg_absmax_bits_(const float *v, size_t n) {
     return CG_KERNEL_(cg_kernels_now_(), absmax_bits(v, n));
+}
+/* y = alpha v, which may be y, and the largest magnitude of v as bits: both in one pass over memory. stream: past the
+   caches, y at a multiple of 16 bytes. */
+CG_OFFERED_ uint32_t cg_scale_checked_(const float *v, size_t n, float alpha, float *y, int stream) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    uint32_t absmax_bits = 0;
+    for (size_t i = 0, many; i < n; i += many) {
+        many = cg_min_(CG_CHUNK_, n - i);
+        absmax_bits = cg_max32_(absmax_bits, CG_KERNEL_(kernels, absmax_bits(cg_at_(v, i), many)));
+        if (v != y || alpha != 1.0f)
+            CG_KERNEL_(kernels, axpby(cg_at_(v, i), many, alpha, 0.0f, cg_at_mut_(y, i), stream));
+    }
+    if (stream) CG_KERNEL_(kernels, stream_fence());
+    return absmax_bits;
 }
 /* y = v, v = 0. stream: past the caches, y at a multiple of 16 bytes; last: no other call follows, so that the stores
    are made visible. */

@@ -2614,7 +2614,7 @@ static cg_exchange_desc cg_ef_agree_desc_(const cg_ef *ef, const cg_exchange_des
         d.fold = CG_FOLD_SUM;
     d.common = desc->common ^ CG_EF_MAGIC_;
     d.into = ef->vector[2];
-    d.flags = CG_CONFIRM;
+    d.flags = CG_CONFIRM | CG_FEEDS_BACK; /* after an error the state is as it was */
     return d;
 }
 CG_API_ size_t cg_ef_agree_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {

@@ -67,9 +67,11 @@
    RESULTS. All ranks get the same bits, whatever their CPU, compiler or byte order. Packets are added in rank order
    (allgather, server, scatter) or in an order given by n and N alone; your own allreduce adds in its own order.
 
-   CONTRIBUTION. report.used is one packet, or several that cover x from left to right; cg_used_decode decodes them.
-   Subtract D(used) from the vector that you gave, and you have the error to feed back (compgrad_ef.h does this). For
-   the fold mean on every route, up to rounding,
+   CONTRIBUTION. report.used is one packet, or several that cover x from left to right, and cg_used_decode decodes
+   them. A dense vector on the route linear makes no packet unless CG_FEEDS_BACK is set: used then says where in mem
+   or x the values are, and only cg_used_decode can read it, in this process, as long as they stay there; with
+   CG_IN_PLACE it is NULL. Subtract D(used) from the vector that you gave, and you have the error to feed back
+   (compgrad_ef.h does this). For the fold mean on every route, up to rounding,
        sum over ranks of D(used)   + N (sum over ranks of carry before - carry after) = N mean
        sum over ranks of w D(used) + W (sum over ranks of carry before - carry after) = W mean        with weights
    where w is a rank's weight and W the sum of all weights. For the fold sum the factor N or W of the carries is 1.
@@ -81,6 +83,9 @@
    report.rank is its sender. If a callback returns non-zero this rank stops with CG_E_TRANSPORT, and report.code is the
    value returned: the others wait for it until their transport gives up.
    After any error x, carry, warm, into and model are unchanged, because they are written only after the last message.
+   The exception are dense vectors on the route linear, so that they cost hardly more than your allreduce alone: they
+   are summed in x or into. After an error x is put back from a copy, unless CG_IN_PLACE spares that, and into holds
+   anything, unless CG_FEEDS_BACK is set.
    If only the very last message is lost, some ranks may report success and others an error; no protocol can avoid
    this. When the ranks that saw the error repeat the step, the tags differ, and the next exchange reports it.
    cg_report_print says it all in a sentence: the rank, what was wrong, the bytes that mem needs or the n that the
@@ -175,6 +180,10 @@
    joined, or cut, have the same sums. On a ring the stripe with the number of a rank starts there: x_p + x_(p+1) +
    ... around. Over allgather or broadcast the order is that of the ranks. All ranks get the same bits from every
    way. Ranks whose ways differ, because desc.sum, alpha, beta or the callbacks do, are told: CG_E_MISMATCH.
+
+   A dense vector is multiplied by its weight before the sum, if there are weights, and divided by W after it (mean); it
+   is copied and checked once before the sum, and checked once behind it. What else is summed (random-k, rotated and
+   low-rank values, those of shared) is multiplied by w / W before.
 
    LEVELS. cg_exchange_levels takes two transports: reduce_scatter inside each node, an exchange of the stripes between
    nodes by any operator and route, all_gather inside. desc.residual of either level keeps what its operator leaves out:
@@ -331,17 +340,21 @@ enum {
     /* of layers, with CG_CONFIRM: if one of them fails, no layer is written. It holds for all layers of a call if one
        of them has it */
     CG_TOGETHER = 64,
-    /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased */
+    /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased; and used is a packet,
+       and into as it was after an error, also of a dense vector on the route linear */
     CG_FEEDS_BACK = 32,
     /* ranks round together: their noise is spread evenly, so that the mean has a smaller error, for no bits more
        (cg_extra.correlated). For the routes allgather, server and scatter; nothing changes where op rounds to
        nearest */
-    CG_CORRELATED = 128
+    CG_CORRELATED = 128,
+    /* dense vectors on the route linear: on the terms of MPI_IN_PLACE, x holds anything after an error, and report.used
+       is NULL. One pass over x less. Without effect elsewhere, with into, and with CG_FEEDS_BACK */
+    CG_IN_PLACE = 256
 };
 
 /* A zero field means its default. All fields must be equal on all ranks, except weight, score, carry, warm, side, into,
-   model and the flags CG_ABSTAIN and CG_FEEDS_BACK. The struct is copied; the memory that its pointers name must stay
-   valid until the exchange has ended. */
+   model and the flags CG_ABSTAIN, CG_FEEDS_BACK and CG_IN_PLACE. The struct is copied; the memory that
+   its pointers name must stay valid until the exchange has ended. */
 typedef struct cg_exchange_desc {
     cg_op op; /* compresses x; zero: dense f32 */
     /* Operator of the second leg on the routes server and scatter. NULL: the sum itself if packets add exactly;
@@ -362,8 +375,11 @@ typedef struct cg_exchange_desc {
     /* Low-rank: cols * r floats, zeros before the first step; the next power iteration starts from them */
     float *warm;
     const cg_extra *side; /* aux, scales, support and codecs for op; NULL: none */
-    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN, CG_CONFIRM, CG_MAY_ABSTAIN, CG_FEEDS_BACK, CG_CORRELATED */
-    float *into;          /* n floats that receive the result; NULL: x receives it */
+    /* CG_AGREE_SCALES, CG_ABSTAIN, CG_CONFIRM, CG_MAY_ABSTAIN, CG_FEEDS_BACK, CG_CORRELATED, CG_IN_PLACE */
+    uint32_t flags;
+    /* n floats that receive the result; NULL: x receives it. A dense vector on the route linear is summed there, so
+       that into holds anything after an error */
+    float *into;
     /* n floats that overlap neither x nor into, or NULL. If given, the exchange ends with a step of SGD,
        model -= rate * result, instead of writing a result, and may use into (or x) as scratch. A sum of sparse f32
        packets by allgather changes only the values of model that some rank sent, and leaves into and x alone. An Inf in
@@ -398,7 +414,7 @@ typedef enum cg_io_kind {
     CG_IO_BROADCAST,
     CG_IO_SENDRECV
 } cg_io_kind;
-typedef struct cg_io { /* the next message; its buffers belong to the exchange */
+typedef struct cg_io { /* the next message; its buffers belong to the exchange, or are parts of x or into */
     uint32_t kind;     /* cg_io_kind: the callback that it corresponds to */
     int to, from;      /* sendrecv: the two peers, negative: none. broadcast: from is the root */
     const void *out;   /* sendrecv: bytes to send. allgather: mine */
@@ -425,7 +441,8 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
    rank's last message has been moved. x and mem may have any alignment; x may be NULL only if n is 0; report may be
    NULL. With fewer than cg_exchange_memory() bytes it tells the other ranks and returns CG_E_MEMORY (with more than 16
    ranks, mem must have room for their opening records to do so). After an error x, into, model, carry and warm are
-   unchanged. */
+   unchanged, but see CG_IN_PLACE and into. A dense vector on the route linear is summed in x itself: nobody else may
+   read x meanwhile. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
     size_t n, void *mem, size_t bytes, cg_report *report);
 
@@ -570,6 +587,7 @@ struct cg_exchange_state {
         size_t max_selected;    /* selections: values of a packet at most */
         size_t k;               /* merge, region: number of values that survive */
         const char *warning;    /* report.why after CG_OK; NULL: nothing to say */
+        int direct;             /* a dense vector that an allreduce sums where it stands */
     } plan;
 
     /* the first round, and what follows from the records of all ranks */
@@ -671,6 +689,14 @@ struct cg_exchange_state {
         uint8_t *packets; /* [mem] or NULL */
         size_t len, cap;  /* len: also of what report.used points to instead; 0: all of own.packets */
     } contrib;
+
+    /* plan.direct */
+    struct {
+        float *sum;         /* where it is summed: result, or saved if result is at an odd address */
+        float *saved;       /* [mem] n floats, behind the header of own.packets: grad as it was, by cg_direct_start_ */
+        int overwritten;    /* grad is not what it was, and has to be after an error */
+        int uses_reference; /* report.used is a reference, at own.packets, and not a packet */
+    } direct;
 
     /* Ok-Topk */
     struct {
@@ -1597,7 +1623,7 @@ static const char *cg_bad_bounds_(const cg_ex_ *ex) {
 static const char *cg_bad_field_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
     const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK | CG_CORRELATED |
-        CG_TOGETHER | CG_SECOND_ROUND_ | CG_NEEDS_MINE_;
+        CG_TOGETHER | CG_IN_PLACE | CG_SECOND_ROUND_ | CG_NEEDS_MINE_;
     if (!cg_is_known_(d->route, d->fold) || (d->flags & ~flags)) return "unknown route, fold or flag";
     if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
         return "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it";
@@ -1651,6 +1677,8 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
     if (cg_route_has_(ex, CG_ROUTE_LEADS_IN_TURN_) && ex->desc.leader == 0)
         ex->plan.root = cg_star_leader_(&ex->desc.tag, (uint64_t)ex->transport.size);
+    ex->plan.direct = cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && cg_is_dense_f32_(op, r->plan.traits) &&
+        !op->sample.id && !op->transform.id;
     ex->plan.transformed_n = r->plan.transformed_n;
     ex->plan.left_floats = r->rows * r->r;
     ex->plan.has_pairs = cg_is_sparse_f32_(op, r->plan.traits) && r->plan.values_per_index == 1;
@@ -1685,7 +1713,7 @@ static int cg_records_need_verdict_(const cg_ex_ *ex) {
 /* Is grad compressed by cg_exchange_start, before the opening? Otherwise the route does that, or sends no packet of
    it: an allreduce of factors. */
 static int cg_is_compressed_first_(const cg_ex_ *ex) {
-    return !cg_hops_reencode_(ex) && !cg_route_has_(ex, CG_ROUTE_COMPRESSES_LATER_) &&
+    return !ex->plan.direct && !cg_hops_reencode_(ex) && !cg_route_has_(ex, CG_ROUTE_COMPRESSES_LATER_) &&
         !(cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && ex->plan.traits & CG_IS_MATRIX_);
 }
 
@@ -1825,6 +1853,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     room = cg_is_compressed_first_(ex) && !cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_)
         ? cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room)
         : 0;
+    if (ex->plan.direct) room = ex->plan.packet_room;
     if (cg_hops_reencode_(ex)) room = cg_add_sat_(cg_mul_sat_(4, ex->n), (uint64_t)ex->plan.stripes * CG_HEADER_BYTES);
     ex->own.packets = cg_arena_take_(&arena, room);
     if (ex->desc.flags & CG_AGREE_SCALES) {
@@ -1854,6 +1883,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
 #define CG_RECORD_MAGIC_ 0x32786763u    /* "cgx2" */
 #define CG_RECORD_MAGIC_01_ 0x31786763u /* "cgx1", of compgrad 0.1: as cgx2, but for a zero in place of the rank */
 #define CG_FAILURE_MAGIC_ 0x6f6e6763u   /* "cgno" */
+#define CG_REFERENCE_MAGIC_ 0x66726763u /* "cgrf" */
 
 /* All fields of a stage but its value. */
 static uint64_t cg_stage_bits_(const cg_stage *s) {
@@ -2126,6 +2156,14 @@ static cg_status cg_ex_decode_(
     cg_decoder_ d;
     const cg_status s = cg_ex_open_(ex, &d, &side, packet, len, n);
     return s == CG_OK ? cg_packet_decode_(&d, &side, alpha, beta, y, NULL, 1) : s;
+}
+/* The result, which is such a packet of all n values: to where it is wanted, or as the step of a model, which touches
+   only values that the packet has. */
+static cg_status cg_ex_write_packet_(cg_ex_ *ex, const void *packet, size_t len) {
+    float *model = ex->desc.model;
+    if (!model) return cg_ex_decode_(ex, packet, len, 1.0f, 0.0f, ex->result, ex->n);
+    ex->desc.model = NULL; /* the step is taken here */
+    return cg_ex_decode_(ex, packet, len, -ex->desc.rate, 1.0f, model, ex->n);
 }
 /* A reader of the pairs of such a packet; *info becomes its header. */
 static cg_status cg_reader_open_(const cg_ex_ *ex, cg_sparse_reader_ *r, const cg_extra *side, const void *packet,
@@ -3846,11 +3884,149 @@ static cg_status cg_write_region_(cg_ex_ *ex) {
     return s;
 }
 
+/* src/exchange/direct.h */
+/* direct: dense vectors that an allreduce sums where they stand, on the route linear
+
+   Offers   cg_direct_start_, _begin_, _end_, _write_, _restore_ and _used_; cg_sum_check_; references
+   Needs    packets, core's cg_scale_checked_
+   Touches  ex->direct, ex->own, ex->result, ex->grad; ex->status
+   Passes over memory count here. One copies x, checks it, and multiplies it by a weight if there is one; the sum is
+   made in place, in into or in x; one checks the sum and divides it. Where x is overwritten the copy is there to put it
+   back after an error, and is what report.used stands for. */
+
+/* Fails if a sum with this largest magnitude has NaN or Inf. */
+static void cg_sum_check_(cg_ex_ *ex, uint32_t absmax_bits) {
+    if (absmax_bits > CG_INF_BITS_)
+        cg_ex_fail_(ex, CG_E_PEER, -1, "a rank has failed and sent NaN in place of its values");
+    else if (absmax_bits == CG_INF_BITS_)
+        cg_ex_fail_(ex, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
+}
+/* The flag counts only where x itself receives the result. */
+static int cg_is_in_place_(const cg_ex_ *ex) {
+    return (ex->desc.flags & (CG_IN_PLACE | CG_FEEDS_BACK)) == CG_IN_PLACE && ex->direct.sum == ex->grad;
+}
+/* Past the caches, if the vector is larger than they are. */
+static int cg_streams_to_(const float *y, size_t n) { return n >= (size_t)1 << 20 && (uintptr_t)y % 16 == 0; }
+/* This rank's factor before the sum; the sum is divided afterwards. */
+static float cg_direct_weight_(const cg_ex_ *ex) { return ex->desc.weight != 0.0f ? ex->desc.weight : 1.0f; }
+
+/* Before the opening: the pass over x, which finds NaN and Inf, so that the opening tells them. */
+static void cg_direct_start_(cg_ex_ *ex) {
+    const float weight = cg_direct_weight_(ex);
+    uint32_t absmax_bits = 0;
+    float *sum;
+    ex->direct.saved = (float *)(void *)(ex->own.packets + CG_HEADER_BYTES);
+    sum = ex->desc.flags & CG_FEEDS_BACK ? ex->grad : ex->result; /* of x there will be a packet, to put it back */
+    if ((uintptr_t)sum % 4) sum = ex->direct.saved;
+    ex->direct.sum = sum;
+    if (cg_is_in_place_(ex)) return; /* whatever there is, is in the sum */
+    if (ex->desc.flags & CG_FEEDS_BACK) {
+        cg_stripes_compress_(ex);
+        return;
+    }
+    if (sum == ex->grad) sum = ex->direct.saved;
+    absmax_bits = cg_scale_checked_(
+        ex->grad, ex->n, sum == ex->direct.sum ? weight : 1.0f, sum, cg_streams_to_(sum, ex->n));
+    if (absmax_bits >= CG_INF_BITS_)
+        cg_ex_fail_here_(ex, CG_E_NONFINITE, cg_status_str(CG_E_NONFINITE), 0, cg_first_nonfinite_(ex->grad, ex->n));
+}
+/* Before the sum. A rank that has failed sends NaN, so that all see it. */
+static void cg_direct_begin_(cg_ex_ *ex) {
+    float *sum = ex->direct.sum;
+    const float weight = cg_direct_weight_(ex);
+    if (sum == ex->grad) ex->direct.overwritten = 1;
+    if (ex->status != CG_OK && ex->n) memset(sum, 0xff, 4 * ex->n);
+    else if (sum == ex->grad && weight != 1.0f) cg_scale_checked_(sum, ex->n, weight, sum, 0);
+    else if (sum == ex->direct.saved && ex->desc.flags & CG_FEEDS_BACK) /* over the packet */
+        cg_scale_checked_(ex->grad, ex->n, weight, sum, 0);
+}
+/* The sum becomes the result. */
+static void cg_direct_end_(cg_ex_ *ex) {
+    float *sum = ex->direct.sum;
+    cg_sum_check_(ex, cg_scale_checked_(sum, ex->n, (float)(1.0 / cg_divisor_(ex)), sum, 0));
+}
+/* What report.used is where the contribution is all of x and nobody feeds back: no packet, which would take passes of
+   its own, but where the n values are. Only the process that wrote it can read it: it names its own address, too. */
+enum { CG_REFERENCE_BYTES_ = 40 };
+static uint64_t cg_reference_hash_(const uint8_t *p) {
+    return cg_mix64_(cg_get64_(p + 8) ^ cg_mix64_(cg_get64_(p + 16) ^ cg_mix64_(cg_get64_(p + 24) + CG_GOLDEN_)));
+}
+static void cg_reference_put_(uint8_t *p, const float *values, size_t n) {
+    cg_put32_(p, CG_REFERENCE_MAGIC_);
+    cg_put32_(p + 4, 0);
+    cg_put64_(p + 8, n);
+    cg_put64_(p + 16, (uint64_t)(uintptr_t)values);
+    cg_put64_(p + 24, (uint64_t)(uintptr_t)p);
+    cg_put64_(p + 32, cg_reference_hash_(p));
+}
+/* The n values of a reference that stands where it was written; NULL: it is none. */
+static const float *cg_reference_get_(const uint8_t *p, size_t len, size_t n) {
+    if (len != CG_REFERENCE_BYTES_ || cg_get32_(p) != CG_REFERENCE_MAGIC_ || cg_get64_(p + 8) != n ||
+        cg_get64_(p + 24) != (uint64_t)(uintptr_t)p || cg_get64_(p + 32) != cg_reference_hash_(p))
+        return NULL;
+    return (const float *)(uintptr_t)cg_get64_(p + 16);
+}
+/* Floats of two vectors change places; b is at a multiple of 4. */
+static void cg_floats_exchange_(float *a, float *b, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const float v = cg_load_(a, i);
+        cg_store_(a, i, b[i]);
+        b[i] = v;
+    }
+}
+/* x as it was. */
+static void cg_direct_put_back_(cg_ex_ *ex) {
+    if (!ex->direct.overwritten) return;
+    if (ex->n) memcpy(ex->grad, ex->direct.saved, 4 * ex->n);
+    if (ex->desc.flags & CG_FEEDS_BACK) cg_floats_swap_le_(ex->grad, ex->n); /* from the packet */
+    ex->direct.overwritten = 0;
+}
+/* After an error. */
+static void cg_direct_restore_(cg_ex_ *ex) {
+    if (!cg_is_in_place_(ex)) cg_direct_put_back_(ex);
+}
+/* The result to where it belongs, if it is not there. If saved has it, that gets x. */
+static cg_status cg_direct_write_(cg_ex_ *ex) {
+    const int feeds_back = (ex->desc.flags & CG_FEEDS_BACK) != 0, apart = ex->result != ex->grad,
+              steps = ex->desc.model != NULL;
+    float *saved = ex->direct.saved, *sum = ex->direct.sum;
+    cg_info info;
+    cg_status s = CG_OK;
+    ex->direct.uses_reference = !feeds_back;
+    if (steps) {
+        cg_model_step_(&ex->desc, sum, ex->n);
+        ex->desc.model = NULL;
+    } else if (sum == saved && !apart) cg_floats_exchange_(ex->grad, saved, ex->n);
+    else if (sum != ex->result && ex->n) memcpy(ex->result, sum, 4 * ex->n);
+    if (apart) cg_direct_put_back_(ex);
+    if (sum != saved) return CG_OK;
+    if ((apart || steps) && ex->n) memcpy(saved, ex->grad, 4 * ex->n);
+    if (!feeds_back) return CG_OK;
+    s = cg_inspect(ex->own.packets, (size_t)ex->own.offset[1], &info); /* the packet again */
+    if (s != CG_OK) return s;
+    cg_floats_swap_le_(saved, ex->n);
+    cg_packet_seal_(&info, ex->own.packets);
+    return CG_OK;
+}
+/* Sets report.used, unless it is a packet: returns 0. */
+static int cg_direct_used_(cg_ex_ *ex) {
+    const float *x_is_here;
+    if (!ex->direct.uses_reference) return 0;
+    ex->report.used = NULL;
+    ex->report.used_len = 0;
+    if (cg_is_in_place_(ex)) return 1;
+    x_is_here = ex->direct.overwritten || ex->direct.sum == ex->direct.saved ? ex->direct.saved : ex->grad;
+    cg_reference_put_(ex->own.packets, x_is_here, ex->n); /* where a packet would have its header */
+    ex->report.used = ex->own.packets;
+    ex->report.used_len = CG_REFERENCE_BYTES_;
+    return 1;
+}
+
 /* src/exchange/shared_linear.h */
 /* shared_linear: the routes shared and linear, on which an allreduce sums f32 values that all ranks have in one place
 
    Offers   cg_route_shared_, cg_route_linear_, what they need of mem (cg_plan_*_) and what they write (cg_write_*_)
-   Needs    coroutine, lists, core's sparse, matrix (PowerSGD) and packet (cg_packet_seal_)
+   Needs    coroutine, direct, lists, core's sparse, matrix (PowerSGD) and packet (cg_packet_seal_)
    Touches  ex->reduced, ex->contrib, ex->mem.inbox, lists and matrix_work, desc.warm, ex->result
    Shared: the leader selects, everybody takes its indices. Linear: dense, random-k and rotated vectors as they are;
    low-rank by PowerSGD, one allreduce for each factor. A failed rank contributes NaN, so that all see it in the sum. */
@@ -3861,6 +4037,7 @@ static void cg_plan_shared_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
 }
 static void cg_plan_linear_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
     (void)scratch;
+    if (ex->plan.direct) return;
     ex->reduced.packet = cg_arena_take_(arena, ex->plan.packet_room);
     ex->reduced.cap = (size_t)ex->plan.packet_room;
     if (ex->plan.traits & CG_IS_MATRIX_)
@@ -3888,13 +4065,7 @@ static void cg_load_payload_(cg_ex_ *ex, const uint8_t *packet, size_t k, size_t
     cg_axpby_(in, k, alpha, 0.0f, v);
 }
 /* Fails if a sum has NaN or Inf. */
-static void cg_payload_check_(cg_ex_ *ex, const float *v, size_t n) {
-    const uint32_t absmax_bits = cg_absmax_bits_(v, n);
-    if (absmax_bits > CG_INF_BITS_)
-        cg_ex_fail_(ex, CG_E_PEER, -1, "a rank has failed and sent NaN in place of its values");
-    else if (absmax_bits == CG_INF_BITS_)
-        cg_ex_fail_(ex, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
-}
+static void cg_payload_check_(cg_ex_ *ex, const float *v, size_t n) { cg_sum_check_(ex, cg_absmax_bits_(v, n)); }
 /* Makes reduced.packet a packet again: payload in wire order, under the header of info. */
 static void cg_seal_payload_(cg_ex_ *ex, const cg_info *info) {
     cg_floats_swap_le_(cg_payload_(ex), info->value_bytes / 4);
@@ -3972,9 +4143,7 @@ static cg_status cg_route_shared_(cg_ex_ *ex) {
     return CG_OK;
     CG_CO_END_
 }
-static cg_status cg_write_shared_(cg_ex_ *ex) {
-    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
-}
+static cg_status cg_write_shared_(cg_ex_ *ex) { return cg_ex_write_packet_(ex, ex->reduced.packet, ex->reduced.len); }
 /* After both factors are summed: Q to desc.warm, P Q to ex->result; report.used is the same packet, but of a sum with Q
    scaled to this rank's share. */
 static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
@@ -3991,7 +4160,7 @@ static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
     info.k = ex->plan.transformed_n;
     info.value_bytes = 4 * (size_t)info.k;
     cg_seal_payload_(ex, &info);
-    s = cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
+    s = cg_ex_write_packet_(ex, ex->reduced.packet, ex->reduced.len);
     if (own_share != 1.0f) { /* the result is decoded: the packet can become the share */
         cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
         for (size_t i = 0; i < q_floats; i++) cg_payload_(ex)[p_floats + i] = cg_times_(own_share, q[i]);
@@ -4008,6 +4177,12 @@ static cg_status cg_route_linear_(cg_ex_ *ex) {
     float *p = cg_payload_(ex), *q = p + p_floats;
     cg_status s;
     CG_CO_BEGIN_(ex)
+    if (ex->plan.direct) {
+        cg_direct_begin_(ex);
+        CG_CO_AWAIT_(ex, 4, cg_allreduce_begin_(ex, ex->direct.sum, ex->n));
+        cg_direct_end_(ex);
+        return CG_OK;
+    }
     if (ex->plan.traits & CG_IS_MATRIX_) {
         cg_lowrank_left_(op, &ex->desc.tag, ex->desc.warm, ex->grad, alpha, p, ex->mem.matrix_work);
         /* a failed rank sends NaN, so that nobody waits for it */
@@ -4030,11 +4205,12 @@ static cg_status cg_route_linear_(cg_ex_ *ex) {
     CG_CO_END_
 }
 static cg_status cg_write_linear_(cg_ex_ *ex) {
+    if (ex->plan.direct) return cg_direct_write_(ex);
     if (ex->plan.traits & CG_IS_MATRIX_) return cg_powersgd_finish_(ex);
     /* the header of a packet of equal length; its checksum is not looked at again */
     memcpy(ex->reduced.packet, ex->own.packets, CG_HEADER_BYTES);
     cg_floats_swap_le_(cg_payload_(ex), (size_t)ex->plan.transformed_n);
-    return cg_ex_decode_(ex, ex->reduced.packet, (size_t)ex->own.offset[1], 1.0f, 0.0f, ex->result, ex->n);
+    return cg_ex_write_packet_(ex, ex->reduced.packet, (size_t)ex->own.offset[1]);
 }
 
 /* src/exchange/rows.h */
@@ -4203,6 +4379,7 @@ static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     ex->report.route = ex->plan.route;
     if (ex->status != CG_OK) {
+        cg_direct_restore_(ex);
         ex->report.used = NULL;
         ex->report.used_len = 0;
         return ex->status;
@@ -4210,6 +4387,7 @@ static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     cg_model_step_(&ex->desc, ex->result, ex->n);
     ex->report.rank = -1;
     ex->report.why = ex->plan.warning ? ex->plan.warning : cg_status_str(CG_OK);
+    if (cg_direct_used_(ex)) return CG_OK;
     if (!ex->report.used) ex->report.used = ex->own.packets;
     ex->report.used_len = ex->contrib.len ? ex->contrib.len : (size_t)ex->own.offset[ex->plan.stripes];
     return CG_OK;
@@ -4301,11 +4479,13 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
         ex->opening.gathered = ex->opening.fallback + CG_FALLBACK_RANKS_ * CG_RECORD_BYTES_;
         ex->mem.sizes = ex->opening.fallback_sizes;
     }
-    if (ex->status == CG_OK && ex->producer && (ex->plan.stripes > 1 || !cg_is_compressed_first_(ex))) {
+    if (ex->status == CG_OK && ex->producer && !(ex->plan.direct && ex->desc.flags & CG_FEEDS_BACK) &&
+        (ex->plan.stripes > 1 || !cg_is_compressed_first_(ex))) {
         cg_producer_run_(ex->producer, ex->grad);
         ex->producer = NULL;
     }
-    if (ex->status == CG_OK && cg_is_compressed_first_(ex)) {
+    if (ex->status == CG_OK && ex->plan.direct) cg_direct_start_(ex);
+    else if (ex->status == CG_OK && cg_is_compressed_first_(ex)) {
         if (cg_route_row_of_(ex->plan.route)->compress) cg_route_row_of_(ex->plan.route)->compress(ex);
         else cg_stripes_compress_(ex);
     } else if (ex->status == CG_OK) cg_grad_check_finite_(ex);
@@ -4875,7 +5055,14 @@ CG_API_ cg_status cg_used_decode(
     size_t at = 0, done = 0;
     cg_decoder_ d;
     cg_info info;
+    const float *values = used ? cg_reference_get_(p, len, n) : NULL;
     cg_status s = used || !len ? CG_OK : CG_E_ARG;
+    if (values && n) {
+        const cg_fenv_ env = cg_fenv_enter_();
+        cg_axpby_(values, n, alpha, beta, y);
+        cg_fenv_leave_(env);
+    }
+    if (values) return CG_OK;
     /* checks all packets before y changes */
     for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {
         s = cg_packet_header_(&d, p + at, len - at, NULL, NULL);

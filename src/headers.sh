@@ -38,7 +38,7 @@ header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h cor
 header compgrad_exchange.h exchange/manual.h exchange/api.h exchange/begin.h core/base/fp_begin.h \
     exchange/ranks.h exchange/sums.h exchange/collectives.h exchange/routes.h exchange/memory.h exchange/opening.h exchange/notes.h \
     exchange/packets.h exchange/coroutine.h exchange/lists.h exchange/robust.h exchange/accumulate.h exchange/allgather.h \
-    exchange/owner.h exchange/legs.h exchange/partial.h exchange/merge.h exchange/region.h exchange/shared_linear.h \
+    exchange/owner.h exchange/legs.h exchange/partial.h exchange/merge.h exchange/region.h exchange/direct.h exchange/shared_linear.h \
     exchange/rows.h exchange/exchange.h exchange/layers.h exchange/levels.h \
     core/base/fp_end.h core/base/end.h
 

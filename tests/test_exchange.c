@@ -436,6 +436,8 @@ static const char *used_is_packed(const world *w, int r) {
     size_t len = w->s.rank[r].report.used_len, start = 0, parts = 0;
     uint64_t seeds[MOST];
     cg_extra side = w->side[r];
+    if (w->desc.route == CG_ROUTE_LINEAR && !strcmp(w->text, "dense") && !(w->desc.flags & CG_FEEDS_BACK))
+        return memcmp(w->used[r], w->in[r], 4 * w->n) ? say(w, "used is not x") : NULL; /* and no packet */
     while (len) {
         cg_info info;
         ops_packet pk;
@@ -519,6 +521,7 @@ TEST formula(int which, uint32_t route) {
             if (takes && spared(&turn, 7)) continue;
             build(&W, o->op, route, RANKS[i], N_OPS_MATRIX);
             W.carries = carry;
+            if (carry) W.desc.flags |= CG_FEEDS_BACK;
             for (kind = WILD; kind <= DYADIC; kind++) {
                 fill(&W, kind, (uint64_t)(which * 10 + kind));
                 if (!takes) {
@@ -621,6 +624,7 @@ TEST lengths(int which, uint32_t route) {
                 if (spared(&turn, 5)) continue;
                 build(&W, o->op, route, ranks[j], sizes[i]);
                 W.off = off;
+                if ((i + (size_t)j) % 2) W.desc.flags |= CG_FEEDS_BACK;
                 W.carries = !carried(o->free, route);
                 for (t = 0; t < 2; t++) {
                     fill(&W, t ? DYADIC : BELL, (uint64_t)(which + t));
@@ -1747,11 +1751,12 @@ TEST order_of_sums(int ranks, uint32_t way, size_t n, int weighted) {
     fill(&W, WILD, n + (size_t)ranks);
     TRY(run_ok(&W));
     for (i = 0; i < n; i++) {
-        for (r = 0; r < ranks; r++) brought[r] = ref_mul(alpha_of(&W, r), W.in[r][i]);
+        float sum;
+        for (r = 0; r < ranks; r++) brought[r] = ref_mul((float)weight_of(&W, r), W.in[r][i]);
         while (i >= stripe(&W, part + 1)) part++;
-        ASSERTm(say(&W, "another order"),
-            ref_bits(W.out[i]) ==
-                ref_bits(way == CG_SUM_RING ? summed_on_ring(brought, ranks, part) : summed(brought, ranks)));
+        sum = way == CG_SUM_RING ? summed_on_ring(brought, ranks, part) : summed(brought, ranks);
+        sum = ref_mul((float)(1.0 / weights(&W)), sum); /* a dense vector is divided behind the sum */
+        ASSERTm(say(&W, "another order"), ref_bits(W.out[i]) == ref_bits(sum));
     }
     for (r = 0; r < ranks; r++) {
         const uint32_t went = W.s.rank[r].report.sum;
@@ -1761,6 +1766,104 @@ TEST order_of_sums(int ranks, uint32_t way, size_t n, int weighted) {
                           : went == CG_SUM_HALVING || (went == CG_SUM_DOUBLING && way != CG_SUM_HALVING));
         ASSERTm(say(&W, "another way"), ranks == 1 || way == CG_SUM_AUTO || way == CG_SUM_TREE || way == went);
     }
+    wreck(&W);
+    PASS();
+}
+
+static int used_is_packet(const void *used, size_t len, size_t n) {
+    cg_info info;
+    return cg_inspect(used, len, &info) == CG_OK && info.n == n && info.packet_bytes == len;
+}
+/* A dense sum is made in x, in into or, at odd addresses, beside them. Wherever: the same bits, all of x counts, x is as
+   it was if there is an into, and after an error, whichever message that is lost with. */
+enum { INTO = 1, HERE = 2, FED_BACK = 4, ODD = 8, STEPS = 16, WEIGHED = 32, TOTAL = 64 };
+TEST dense_ways(int ranks, int how) {
+    enum { LONG = 700 };
+    static unsigned char block[4][MOST][4 * LONG + 16];
+    static float start[LONG];
+    const size_t n = LONG, off = how & ODD ? 1 : 0;
+    const int in_place = (how & (HERE | INTO | FED_BACK)) == HERE && !off;
+    float brought[MOST];
+    float *x[MOST];
+    size_t i;
+    int r, io, failing, t, tries = 0;
+    build(&W, "dense", CG_ROUTE_LINEAR, ranks, n);
+    W.desc.fold = how & TOTAL ? CG_FOLD_SUM : CG_FOLD_MEAN;
+    W.desc.flags = (how & HERE ? CG_IN_PLACE : 0) | (how & FED_BACK ? CG_FEEDS_BACK : 0);
+    fill(&W, WILD, (uint64_t)how);
+    for (i = 0; i < n; i++) start[i] = (float)i / 8.0f;
+    for (t = -1; t < tries; t++) { /* as it is, then without each message of each rank */
+        failing = t < 0 ? -1 : t % ranks;
+        io = t < 0 ? -1 : t / ranks;
+        for (r = 0; r < ranks; r++) {
+            W.weight[r] = how & WEIGHED ? 1.0f + 0.75f * (float)r : 0.0f;
+            x[r] = (float *)(void *)(block[0][r] + off);
+            memcpy(x[r], W.in[r], 4 * n);
+            memset(block[1][r], 0x33, sizeof block[1][r]);
+            memcpy(block[2][r] + off, start, 4 * n);
+        }
+        sim_open(&W.s, ranks, SIM_SENDRECV, 0, &W.desc, x, n);
+        for (r = 0; r < ranks; r++) {
+            W.s.rank[r].desc.weight = W.weight[r];
+            if (how & INTO) W.s.rank[r].desc.into = (float *)(void *)(block[1][r] + off);
+            if (how & STEPS)
+                W.s.rank[r].desc.model = (float *)(void *)(block[2][r] + off), W.s.rank[r].desc.rate = 0.5f;
+        }
+        W.s.fail_rank = failing;
+        W.s.fail_io = io;
+        W.s.fail_code = 5;
+        sim_run(&W.s);
+        if (failing >= 0 && W.s.rank[failing].status != CG_OK) { /* it may have fewer messages than others */
+            if (!in_place) ASSERTm(say(&W, "x is not as it was"), !memcmp(x[failing], W.in[failing], 4 * n));
+            if (!(how & INTO)) ASSERTm(say(&W, "into"), block[1][failing][off] == 0x33);
+            ASSERTm(say(&W, "model changed"), !memcmp(block[2][failing] + off, start, 4 * n));
+        }
+        for (r = 0; r < ranks && failing < 0; r++) {
+            const sim_rank *k = &W.s.rank[r];
+            const unsigned char *result = how & INTO ? block[1][r] + off : block[0][r] + off;
+            float *used = W.used[r];
+            ASSERT_EQ(CG_OK, k->status);
+            if (how & INTO) ASSERTm(say(&W, "x changed"), !memcmp(x[r], W.in[r], 4 * n));
+            for (i = 0; i < n; i++) {
+                float sum, is;
+                int q;
+                for (q = 0; q < ranks; q++) brought[q] = ref_mul((float)weight_of(&W, q), W.in[q][i]);
+                sum = summed(brought, ranks);
+                if (!(how & TOTAL)) sum = ref_mul((float)(1.0 / weights(&W)), sum);
+                memcpy(&is, (how & STEPS ? block[2][r] + off : result) + 4 * i, 4);
+                if (how & STEPS) sum = ref_add(start[i], ref_mul(-0.5f, sum));
+                ASSERTm(say(&W, "another sum"), ref_bits(is) == ref_bits(sum));
+            }
+            if (in_place) {
+                ASSERT(!k->report.used && !k->report.used_len);
+                continue;
+            }
+            ASSERT_EQ(CG_OK, cg_used_decode(NULL, k->report.used, k->report.used_len, 1.0f, 0.0f, used, n));
+            ASSERTm(say(&W, "not all of x counts"), !memcmp(used, W.in[r], 4 * n));
+            if (how & FED_BACK) ASSERTm(say(&W, "no packet"), used_is_packet(k->report.used, k->report.used_len, n));
+        }
+        for (r = 0; r < ranks && t < 0; r++)
+            if ((int)W.s.rank[r].report.rounds * ranks > tries) tries = (int)W.s.rank[r].report.rounds * ranks;
+        sim_close(&W.s);
+    }
+    wreck(&W);
+    PASS();
+}
+/* What report.used refers to is found at its own place only. */
+TEST reference_elsewhere(void) {
+    unsigned char copy[64];
+    float y[8] = { 0 };
+    const sim_rank *k = &W.s.rank[0];
+    build(&W, "dense", CG_ROUTE_LINEAR, 2, 8);
+    fill(&W, BELL, 1);
+    TRY(run_ok(&W));
+    ASSERT(k->report.used_len <= sizeof copy);
+    memcpy(copy, k->report.used, k->report.used_len);
+    ASSERT_EQ(CG_OK, cg_used_decode(NULL, k->report.used, k->report.used_len, 2.0f, 0.0f, y, 8));
+    ASSERT(y[7] == 2.0f * W.in[0][7]);
+    ASSERT_EQ(CG_E_CORRUPT, cg_used_decode(NULL, copy, k->report.used_len, 1.0f, 0.0f, y, 8));
+    ASSERT(cg_used_decode(NULL, k->report.used, k->report.used_len, 1.0f, 0.0f, y, 7) != CG_OK);
+    ASSERT(y[7] == 2.0f * W.in[0][7]);
     wreck(&W);
     PASS();
 }
@@ -1823,6 +1926,10 @@ SUITE(sums) {
             if (way != CG_SUM_RING) RUN_TESTp(order_of_shared, ranks[i], way);
         }
     for (i = 0; i < 4; i++) RUN_TEST1(another_way, i);
+    for (i = 0; i < 5; i++)
+        for (j = 0; j < 128; j++)
+            if (!spared(&turn, 5)) RUN_TESTp(dense_ways, ranks[i], j);
+    RUN_TEST(reference_elsewhere);
 }
 
 /* ---- reports ---- */

@@ -291,6 +291,9 @@ static int inside(const sim_rank *k, const void *bytes, size_t len) {
     const unsigned char *p = (const unsigned char *)bytes, *mem = (const unsigned char *)k->mem,
                         *state = (const unsigned char *)&k->state;
     if (!len) return 1;
+    if (k->state.plan.direct && (const float *)(const void *)p >= k->x &&
+        (const float *)(const void *)p <= k->x + k->n) /* dense and linear: x itself is summed */
+        return len <= 4 * (size_t)(k->x + k->n - (const float *)(const void *)p);
     if (mem && p >= mem && p <= mem + k->bytes) return len <= (size_t)(mem + k->bytes - p);
     return p >= state && p < state + sizeof k->state && len <= (size_t)(state + sizeof k->state - p);
 }

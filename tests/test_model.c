@@ -231,12 +231,19 @@ static void world_close(world *w) {
         free(w->model[r].all);
     }
 }
-static const char *same_report(const cg_report *a, const cg_report *b) {
+static const char *same_report(const cg_report *a, const cg_report *b, size_t n) {
     if (a->bytes_out != b->bytes_out || a->bytes_in != b->bytes_in || a->rounds != b->rounds || a->route != b->route)
         return "other bytes, rounds or route";
-    if (a->used_len != b->used_len || (a->used_len && memcmp(a->used, b->used, a->used_len)))
-        return "something else counted";
-    return NULL;
+    if (a->used_len != b->used_len) return "something else counted";
+    if (a->route == CG_ROUTE_LINEAR && a->used_len && memcmp(a->used, "cgrf", 4) == 0) { /* says where the values are */
+        float *u = floats(n), *v = floats(n);
+        const int same = cg_used_decode(NULL, a->used, a->used_len, 1.0f, 0.0f, u, n) == CG_OK &&
+            cg_used_decode(NULL, b->used, b->used_len, 1.0f, 0.0f, v, n) == CG_OK && !memcmp(u, v, 4 * n);
+        free(u);
+        free(v);
+        return same ? NULL : "something else counted";
+    }
+    return a->used_len && memcmp(a->used, b->used, a->used_len) ? "something else counted" : NULL;
 }
 static world plain, with;
 static const char *compared(float rate) {
@@ -245,7 +252,7 @@ static const char *compared(float rate) {
         const sim_rank *a = &plain.s.rank[r], *b = &with.s.rank[r];
         if (a->status != CG_OK || b->status != CG_OK) return b->report.why;
         if (memcmp(plain.x[r], plain.x[0], 4 * plain.n)) return "results differ";
-        why = same_report(&a->report, &b->report);
+        why = same_report(&a->report, &b->report, plain.n);
         if (!why && memcmp(plain.carry[r], with.carry[r], 4 * with.n)) why = "carries differ";
         if (!why && memcmp(plain.warm[r], with.warm[r], 4 * WARM)) why = "warm starts differ";
         if (!why) why = took_step(&with.model[r], with.seed, rate, plain.x[0]);
@@ -287,6 +294,31 @@ TEST by_every_route(const way *a) {
                     !why);
             }
     }
+    PASS();
+}
+/* Random-k by linear, and the shared indices: -0 stays -0 where nothing was sent; a step of all values would make it 0. */
+TEST touches_what_was_sent(const char *op, uint32_t route) {
+    const way a = { op, "", 0, 0, 0, 0, NULL, 0, 0 };
+    size_t touched[3] = { 0, 0, 0 };
+    world_open(&with, &a, route, 3, 1000, 5, SIM_SENDRECV);
+    world_model(&with, -0.5f);
+    for (int r = 0; r < 3; r++)
+        for (size_t i = 0; i < 1000; i++) {
+            const float zero = -0.0f;
+            memcpy((unsigned char *)with.model[r].at + 4 * i, &zero, 4);
+            with.x[r][i] = 1.0f + (float)i;
+        }
+    sim_run(&with.s);
+    for (int r = 0; r < 3; r++) {
+        ASSERT_EQ(CG_OK, with.s.rank[r].status);
+        for (size_t i = 0; i < 1000; i++) {
+            uint32_t u;
+            memcpy(&u, (unsigned char *)with.model[r].at + 4 * i, 4);
+            touched[r] += u != 0x80000000u;
+        }
+        ASSERT_EQ_FMT((size_t)50, touched[r], "%zu");
+    }
+    world_close(&with);
     PASS();
 }
 /* Between chunks and words of 64 nothing is left over, whatever is selected. */
@@ -568,7 +600,7 @@ TEST layers_take_their_steps(int odd_rounding) {
         ASSERT_EQ(a->report[r].bytes_out, b->report[r].bytes_out);
         ASSERT_EQ(a->report[r].bytes_in, b->report[r].bytes_in);
         for (int l = 0; l < LAYERS; l++) {
-            const char *why = same_report(&a->layer[r][l].report, &b->layer[r][l].report);
+            const char *why = same_report(&a->layer[r][l].report, &b->layer[r][l].report, a->layer[r][l].n);
             if (!why) why = layer_right(a, b, r, l);
             if (!why && (layer_has[l] & 1) && memcmp(b->model[0][l].at, b->model[r][l].at, 4 * layer_n[l]))
                 why = "ranks have different bits";
@@ -790,7 +822,7 @@ static const char *pupils_agree(pupil *u, int l, int step) {
     if (u[1].status[l] == CG_OK && sc.together && l % 4 == 3) pupil_step(&u[1], step, l);
     if (u[0].status[l] != u[1].status[l] && !bad) why = u[1].report[l].why ? u[1].report[l].why : "another status";
     if ((u[0].status[l] == CG_OK) != (u[1].status[l] == CG_OK)) why = "one of them fails";
-    if (!why && u[1].status[l] == CG_OK && !sc.together) why = same_report(&u[0].report[l], &u[1].report[l]);
+    if (!why && u[1].status[l] == CG_OK && !sc.together) why = same_report(&u[0].report[l], &u[1].report[l], 0);
     for (size_t i = 0; i < c->n && !why; i++)
         if (!same(placed(&u[0].model[l], i), placed(&u[1].model[l], i))) why = "models differ";
     if (!why && u[1].status[l] != CG_OK && memcmp(u[0].model[l].at, was, 4 * c->n)) why = "the model changed";
@@ -1172,6 +1204,8 @@ TEST a_sketch_has_no_model(void) {
 
 SUITE(routes) {
     for (int i = 0; i < WAY_COUNT; i++) RUN_TESTp(by_every_route, &WAYS[i]);
+    RUN_TESTp(touches_what_was_sent, "randk:0.05", (uint32_t)CG_ROUTE_LINEAR);
+    RUN_TESTp(touches_what_was_sent, "topk:0.05", (uint32_t)CG_ROUTE_SHARED);
     RUN_TEST(every_length);
     RUN_TEST(next_to_nothing);
     RUN_TESTp(nothing_else_is_touched, CG_FOLD_MEAN);

@@ -101,17 +101,21 @@ enum {
     /* of layers, with CG_CONFIRM: if one of them fails, no layer is written. It holds for all layers of a call if one
        of them has it */
     CG_TOGETHER = 64,
-    /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased */
+    /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased; and used is a packet,
+       and into as it was after an error, also of a dense vector on the route linear */
     CG_FEEDS_BACK = 32,
     /* ranks round together: their noise is spread evenly, so that the mean has a smaller error, for no bits more
        (cg_extra.correlated). For the routes allgather, server and scatter; nothing changes where op rounds to
        nearest */
-    CG_CORRELATED = 128
+    CG_CORRELATED = 128,
+    /* dense vectors on the route linear: on the terms of MPI_IN_PLACE, x holds anything after an error, and report.used
+       is NULL. One pass over x less. Without effect elsewhere, with into, and with CG_FEEDS_BACK */
+    CG_IN_PLACE = 256
 };
 
 /* A zero field means its default. All fields must be equal on all ranks, except weight, score, carry, warm, side, into,
-   model and the flags CG_ABSTAIN and CG_FEEDS_BACK. The struct is copied; the memory that its pointers name must stay
-   valid until the exchange has ended. */
+   model and the flags CG_ABSTAIN, CG_FEEDS_BACK and CG_IN_PLACE. The struct is copied; the memory that
+   its pointers name must stay valid until the exchange has ended. */
 typedef struct cg_exchange_desc {
     cg_op op; /* compresses x; zero: dense f32 */
     /* Operator of the second leg on the routes server and scatter. NULL: the sum itself if packets add exactly;
@@ -132,8 +136,11 @@ typedef struct cg_exchange_desc {
     /* Low-rank: cols * r floats, zeros before the first step; the next power iteration starts from them */
     float *warm;
     const cg_extra *side; /* aux, scales, support and codecs for op; NULL: none */
-    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN, CG_CONFIRM, CG_MAY_ABSTAIN, CG_FEEDS_BACK, CG_CORRELATED */
-    float *into;          /* n floats that receive the result; NULL: x receives it */
+    /* CG_AGREE_SCALES, CG_ABSTAIN, CG_CONFIRM, CG_MAY_ABSTAIN, CG_FEEDS_BACK, CG_CORRELATED, CG_IN_PLACE */
+    uint32_t flags;
+    /* n floats that receive the result; NULL: x receives it. A dense vector on the route linear is summed there, so
+       that into holds anything after an error */
+    float *into;
     /* n floats that overlap neither x nor into, or NULL. If given, the exchange ends with a step of SGD,
        model -= rate * result, instead of writing a result, and may use into (or x) as scratch. A sum of sparse f32
        packets by allgather changes only the values of model that some rank sent, and leaves into and x alone. An Inf in
@@ -168,7 +175,7 @@ typedef enum cg_io_kind {
     CG_IO_BROADCAST,
     CG_IO_SENDRECV
 } cg_io_kind;
-typedef struct cg_io { /* the next message; its buffers belong to the exchange */
+typedef struct cg_io { /* the next message; its buffers belong to the exchange, or are parts of x or into */
     uint32_t kind;     /* cg_io_kind: the callback that it corresponds to */
     int to, from;      /* sendrecv: the two peers, negative: none. broadcast: from is the root */
     const void *out;   /* sendrecv: bytes to send. allgather: mine */
@@ -195,7 +202,8 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
    rank's last message has been moved. x and mem may have any alignment; x may be NULL only if n is 0; report may be
    NULL. With fewer than cg_exchange_memory() bytes it tells the other ranks and returns CG_E_MEMORY (with more than 16
    ranks, mem must have room for their opening records to do so). After an error x, into, model, carry and warm are
-   unchanged. */
+   unchanged, but see CG_IN_PLACE and into. A dense vector on the route linear is summed in x itself: nobody else may
+   read x meanwhile. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
     size_t n, void *mem, size_t bytes, cg_report *report);
 
@@ -340,6 +348,7 @@ struct cg_exchange_state {
         size_t max_selected;    /* selections: values of a packet at most */
         size_t k;               /* merge, region: number of values that survive */
         const char *warning;    /* report.why after CG_OK; NULL: nothing to say */
+        int direct;             /* a dense vector that an allreduce sums where it stands */
     } plan;
 
     /* the first round, and what follows from the records of all ranks */
@@ -441,6 +450,14 @@ struct cg_exchange_state {
         uint8_t *packets; /* [mem] or NULL */
         size_t len, cap;  /* len: also of what report.used points to instead; 0: all of own.packets */
     } contrib;
+
+    /* plan.direct */
+    struct {
+        float *sum;         /* where it is summed: result, or saved if result is at an odd address */
+        float *saved;       /* [mem] n floats, behind the header of own.packets: grad as it was, by cg_direct_start_ */
+        int overwritten;    /* grad is not what it was, and has to be after an error */
+        int uses_reference; /* report.used is a reference, at own.packets, and not a packet */
+    } direct;
 
     /* Ok-Topk */
     struct {

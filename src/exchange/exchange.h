@@ -87,6 +87,7 @@ static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     ex->report.route = ex->plan.route;
     if (ex->status != CG_OK) {
+        cg_direct_restore_(ex);
         ex->report.used = NULL;
         ex->report.used_len = 0;
         return ex->status;
@@ -94,6 +95,7 @@ static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     cg_model_step_(&ex->desc, ex->result, ex->n);
     ex->report.rank = -1;
     ex->report.why = ex->plan.warning ? ex->plan.warning : cg_status_str(CG_OK);
+    if (cg_direct_used_(ex)) return CG_OK;
     if (!ex->report.used) ex->report.used = ex->own.packets;
     ex->report.used_len = ex->contrib.len ? ex->contrib.len : (size_t)ex->own.offset[ex->plan.stripes];
     return CG_OK;
@@ -185,11 +187,13 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
         ex->opening.gathered = ex->opening.fallback + CG_FALLBACK_RANKS_ * CG_RECORD_BYTES_;
         ex->mem.sizes = ex->opening.fallback_sizes;
     }
-    if (ex->status == CG_OK && ex->producer && (ex->plan.stripes > 1 || !cg_is_compressed_first_(ex))) {
+    if (ex->status == CG_OK && ex->producer && !(ex->plan.direct && ex->desc.flags & CG_FEEDS_BACK) &&
+        (ex->plan.stripes > 1 || !cg_is_compressed_first_(ex))) {
         cg_producer_run_(ex->producer, ex->grad);
         ex->producer = NULL;
     }
-    if (ex->status == CG_OK && cg_is_compressed_first_(ex)) {
+    if (ex->status == CG_OK && ex->plan.direct) cg_direct_start_(ex);
+    else if (ex->status == CG_OK && cg_is_compressed_first_(ex)) {
         if (cg_route_row_of_(ex->plan.route)->compress) cg_route_row_of_(ex->plan.route)->compress(ex);
         else cg_stripes_compress_(ex);
     } else if (ex->status == CG_OK) cg_grad_check_finite_(ex);

@@ -387,7 +387,14 @@ CG_API_ cg_status cg_used_decode(
     size_t at = 0, done = 0;
     cg_decoder_ d;
     cg_info info;
+    const float *values = used ? cg_reference_get_(p, len, n) : NULL;
     cg_status s = used || !len ? CG_OK : CG_E_ARG;
+    if (values && n) {
+        const cg_fenv_ env = cg_fenv_enter_();
+        cg_axpby_(values, n, alpha, beta, y);
+        cg_fenv_leave_(env);
+    }
+    if (values) return CG_OK;
     /* checks all packets before y changes */
     for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {
         s = cg_packet_header_(&d, p + at, len - at, NULL, NULL);

@@ -64,9 +64,11 @@
    RESULTS. All ranks get the same bits, whatever their CPU, compiler or byte order. Packets are added in rank order
    (allgather, server, scatter) or in an order given by n and N alone; your own allreduce adds in its own order.
 
-   CONTRIBUTION. report.used is one packet, or several that cover x from left to right; cg_used_decode decodes them.
-   Subtract D(used) from the vector that you gave, and you have the error to feed back (compgrad_ef.h does this). For
-   the fold mean on every route, up to rounding,
+   CONTRIBUTION. report.used is one packet, or several that cover x from left to right, and cg_used_decode decodes
+   them. A dense vector on the route linear makes no packet unless CG_FEEDS_BACK is set: used then says where in mem
+   or x the values are, and only cg_used_decode can read it, in this process, as long as they stay there; with
+   CG_IN_PLACE it is NULL. Subtract D(used) from the vector that you gave, and you have the error to feed back
+   (compgrad_ef.h does this). For the fold mean on every route, up to rounding,
        sum over ranks of D(used)   + N (sum over ranks of carry before - carry after) = N mean
        sum over ranks of w D(used) + W (sum over ranks of carry before - carry after) = W mean        with weights
    where w is a rank's weight and W the sum of all weights. For the fold sum the factor N or W of the carries is 1.
@@ -78,6 +80,9 @@
    report.rank is its sender. If a callback returns non-zero this rank stops with CG_E_TRANSPORT, and report.code is the
    value returned: the others wait for it until their transport gives up.
    After any error x, carry, warm, into and model are unchanged, because they are written only after the last message.
+   The exception are dense vectors on the route linear, so that they cost hardly more than your allreduce alone: they
+   are summed in x or into. After an error x is put back from a copy, unless CG_IN_PLACE spares that, and into holds
+   anything, unless CG_FEEDS_BACK is set.
    If only the very last message is lost, some ranks may report success and others an error; no protocol can avoid
    this. When the ranks that saw the error repeat the step, the tags differ, and the next exchange reports it.
    cg_report_print says it all in a sentence: the rank, what was wrong, the bytes that mem needs or the n that the
@@ -172,6 +177,10 @@
    joined, or cut, have the same sums. On a ring the stripe with the number of a rank starts there: x_p + x_(p+1) +
    ... around. Over allgather or broadcast the order is that of the ranks. All ranks get the same bits from every
    way. Ranks whose ways differ, because desc.sum, alpha, beta or the callbacks do, are told: CG_E_MISMATCH.
+
+   A dense vector is multiplied by its weight before the sum, if there are weights, and divided by W after it (mean); it
+   is copied and checked once before the sum, and checked once behind it. What else is summed (random-k, rotated and
+   low-rank values, those of shared) is multiplied by w / W before.
 
    LEVELS. cg_exchange_levels takes two transports: reduce_scatter inside each node, an exchange of the stripes between
    nodes by any operator and route, all_gather inside. desc.residual of either level keeps what its operator leaves out:

@@ -133,6 +133,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     room = cg_is_compressed_first_(ex) && !cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_)
         ? cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room)
         : 0;
+    if (ex->plan.direct) room = ex->plan.packet_room;
     if (cg_hops_reencode_(ex)) room = cg_add_sat_(cg_mul_sat_(4, ex->n), (uint64_t)ex->plan.stripes * CG_HEADER_BYTES);
     ex->own.packets = cg_arena_take_(&arena, room);
     if (ex->desc.flags & CG_AGREE_SCALES) {

@@ -10,6 +10,7 @@
 #define CG_RECORD_MAGIC_ 0x32786763u    /* "cgx2" */
 #define CG_RECORD_MAGIC_01_ 0x31786763u /* "cgx1", of compgrad 0.1: as cgx2, but for a zero in place of the rank */
 #define CG_FAILURE_MAGIC_ 0x6f6e6763u   /* "cgno" */
+#define CG_REFERENCE_MAGIC_ 0x66726763u /* "cgrf" */
 
 /* All fields of a stage but its value. */
 static uint64_t cg_stage_bits_(const cg_stage *s) {

@@ -37,6 +37,14 @@ static cg_status cg_ex_decode_(
     const cg_status s = cg_ex_open_(ex, &d, &side, packet, len, n);
     return s == CG_OK ? cg_packet_decode_(&d, &side, alpha, beta, y, NULL, 1) : s;
 }
+/* The result, which is such a packet of all n values: to where it is wanted, or as the step of a model, which touches
+   only values that the packet has. */
+static cg_status cg_ex_write_packet_(cg_ex_ *ex, const void *packet, size_t len) {
+    float *model = ex->desc.model;
+    if (!model) return cg_ex_decode_(ex, packet, len, 1.0f, 0.0f, ex->result, ex->n);
+    ex->desc.model = NULL; /* the step is taken here */
+    return cg_ex_decode_(ex, packet, len, -ex->desc.rate, 1.0f, model, ex->n);
+}
 /* A reader of the pairs of such a packet; *info becomes its header. */
 static cg_status cg_reader_open_(const cg_ex_ *ex, cg_sparse_reader_ *r, const cg_extra *side, const void *packet,
     size_t len, size_t n, cg_info *info) {

@@ -273,7 +273,7 @@ static const char *cg_bad_bounds_(const cg_ex_ *ex) {
 static const char *cg_bad_field_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
     const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK | CG_CORRELATED |
-        CG_TOGETHER | CG_SECOND_ROUND_ | CG_NEEDS_MINE_;
+        CG_TOGETHER | CG_IN_PLACE | CG_SECOND_ROUND_ | CG_NEEDS_MINE_;
     if (!cg_is_known_(d->route, d->fold) || (d->flags & ~flags)) return "unknown route, fold or flag";
     if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
         return "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it";
@@ -327,6 +327,8 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
     if (cg_route_has_(ex, CG_ROUTE_LEADS_IN_TURN_) && ex->desc.leader == 0)
         ex->plan.root = cg_star_leader_(&ex->desc.tag, (uint64_t)ex->transport.size);
+    ex->plan.direct = cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && cg_is_dense_f32_(op, r->plan.traits) &&
+        !op->sample.id && !op->transform.id;
     ex->plan.transformed_n = r->plan.transformed_n;
     ex->plan.left_floats = r->rows * r->r;
     ex->plan.has_pairs = cg_is_sparse_f32_(op, r->plan.traits) && r->plan.values_per_index == 1;
@@ -361,6 +363,6 @@ static int cg_records_need_verdict_(const cg_ex_ *ex) {
 /* Is grad compressed by cg_exchange_start, before the opening? Otherwise the route does that, or sends no packet of
    it: an allreduce of factors. */
 static int cg_is_compressed_first_(const cg_ex_ *ex) {
-    return !cg_hops_reencode_(ex) && !cg_route_has_(ex, CG_ROUTE_COMPRESSES_LATER_) &&
+    return !ex->plan.direct && !cg_hops_reencode_(ex) && !cg_route_has_(ex, CG_ROUTE_COMPRESSES_LATER_) &&
         !(cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && ex->plan.traits & CG_IS_MATRIX_);
 }

@@ -1,7 +1,7 @@
 /* shared_linear: the routes shared and linear, on which an allreduce sums f32 values that all ranks have in one place
 
    Offers   cg_route_shared_, cg_route_linear_, what they need of mem (cg_plan_*_) and what they write (cg_write_*_)
-   Needs    coroutine, lists, core's sparse, matrix (PowerSGD) and packet (cg_packet_seal_)
+   Needs    coroutine, direct, lists, core's sparse, matrix (PowerSGD) and packet (cg_packet_seal_)
    Touches  ex->reduced, ex->contrib, ex->mem.inbox, lists and matrix_work, desc.warm, ex->result
    Shared: the leader selects, everybody takes its indices. Linear: dense, random-k and rotated vectors as they are;
    low-rank by PowerSGD, one allreduce for each factor. A failed rank contributes NaN, so that all see it in the sum. */
@@ -12,6 +12,7 @@ static void cg_plan_shared_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
 }
 static void cg_plan_linear_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
     (void)scratch;
+    if (ex->plan.direct) return;
     ex->reduced.packet = cg_arena_take_(arena, ex->plan.packet_room);
     ex->reduced.cap = (size_t)ex->plan.packet_room;
     if (ex->plan.traits & CG_IS_MATRIX_)
@@ -39,13 +40,7 @@ static void cg_load_payload_(cg_ex_ *ex, const uint8_t *packet, size_t k, size_t
     cg_axpby_(in, k, alpha, 0.0f, v);
 }
 /* Fails if a sum has NaN or Inf. */
-static void cg_payload_check_(cg_ex_ *ex, const float *v, size_t n) {
-    const uint32_t absmax_bits = cg_absmax_bits_(v, n);
-    if (absmax_bits > CG_INF_BITS_)
-        cg_ex_fail_(ex, CG_E_PEER, -1, "a rank has failed and sent NaN in place of its values");
-    else if (absmax_bits == CG_INF_BITS_)
-        cg_ex_fail_(ex, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
-}
+static void cg_payload_check_(cg_ex_ *ex, const float *v, size_t n) { cg_sum_check_(ex, cg_absmax_bits_(v, n)); }
 /* Makes reduced.packet a packet again: payload in wire order, under the header of info. */
 static void cg_seal_payload_(cg_ex_ *ex, const cg_info *info) {
     cg_floats_swap_le_(cg_payload_(ex), info->value_bytes / 4);
@@ -123,9 +118,7 @@ static cg_status cg_route_shared_(cg_ex_ *ex) {
     return CG_OK;
     CG_CO_END_
 }
-static cg_status cg_write_shared_(cg_ex_ *ex) {
-    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
-}
+static cg_status cg_write_shared_(cg_ex_ *ex) { return cg_ex_write_packet_(ex, ex->reduced.packet, ex->reduced.len); }
 /* After both factors are summed: Q to desc.warm, P Q to ex->result; report.used is the same packet, but of a sum with Q
    scaled to this rank's share. */
 static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
@@ -142,7 +135,7 @@ static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
     info.k = ex->plan.transformed_n;
     info.value_bytes = 4 * (size_t)info.k;
     cg_seal_payload_(ex, &info);
-    s = cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
+    s = cg_ex_write_packet_(ex, ex->reduced.packet, ex->reduced.len);
     if (own_share != 1.0f) { /* the result is decoded: the packet can become the share */
         cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
         for (size_t i = 0; i < q_floats; i++) cg_payload_(ex)[p_floats + i] = cg_times_(own_share, q[i]);
@@ -159,6 +152,12 @@ static cg_status cg_route_linear_(cg_ex_ *ex) {
     float *p = cg_payload_(ex), *q = p + p_floats;
     cg_status s;
     CG_CO_BEGIN_(ex)
+    if (ex->plan.direct) {
+        cg_direct_begin_(ex);
+        CG_CO_AWAIT_(ex, 4, cg_allreduce_begin_(ex, ex->direct.sum, ex->n));
+        cg_direct_end_(ex);
+        return CG_OK;
+    }
     if (ex->plan.traits & CG_IS_MATRIX_) {
         cg_lowrank_left_(op, &ex->desc.tag, ex->desc.warm, ex->grad, alpha, p, ex->mem.matrix_work);
         /* a failed rank sends NaN, so that nobody waits for it */
@@ -181,9 +180,10 @@ static cg_status cg_route_linear_(cg_ex_ *ex) {
     CG_CO_END_
 }
 static cg_status cg_write_linear_(cg_ex_ *ex) {
+    if (ex->plan.direct) return cg_direct_write_(ex);
     if (ex->plan.traits & CG_IS_MATRIX_) return cg_powersgd_finish_(ex);
     /* the header of a packet of equal length; its checksum is not looked at again */
     memcpy(ex->reduced.packet, ex->own.packets, CG_HEADER_BYTES);
     cg_floats_swap_le_(cg_payload_(ex), (size_t)ex->plan.transformed_n);
-    return cg_ex_decode_(ex, ex->reduced.packet, (size_t)ex->own.offset[1], 1.0f, 0.0f, ex->result, ex->n);
+    return cg_ex_write_packet_(ex, ex->reduced.packet, (size_t)ex->own.offset[1]);
 }

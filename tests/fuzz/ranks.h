@@ -227,11 +227,15 @@ FUZZ_FN void ranks_run(ranks *w, void (*step)(ranks *, int rank)) {
 
 /* ---- states ---- */
 
-/* A callback may only be handed bytes of mem, or of the state, however long a note says that a message is. */
+/* A callback may only be handed bytes of mem, of the state, or of a dense vector that is summed, however long a note says that a message is. */
 FUZZ_FN int ranks_inside(const sim_rank *k, const void *bytes, size_t len) {
     const unsigned char *p = (const unsigned char *)bytes, *mem = (const unsigned char *)k->mem,
                         *state = (const unsigned char *)&k->state;
     if (!len) return 1;
+    for (int i = 0; i < 2; i++) {
+        const unsigned char *x = (const unsigned char *)(i ? k->desc.into : k->x);
+        if (k->state.plan.direct && x && p >= x && p <= x + 4 * k->n) return len <= (size_t)(x + 4 * k->n - p);
+    }
     if (p >= mem && p <= mem + k->bytes) return len <= (size_t)(mem + k->bytes - p);
     return p >= state && p < state + sizeof k->state && len <= (size_t)(state + sizeof k->state - p);
 }
