@@ -2257,6 +2257,7 @@ static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc
     ctx->desc = cg_ef_step_desc_(ef, desc, &ctx->step.op);
     ctx->step.side.report = NULL;
     ctx->desc.side = &ctx->step.side;
+    ctx->desc.flags |= CG_MAKES_PACKET_;
     if (!ef->desc.biased) ctx->desc.flags |= CG_FEEDS_BACK; /* or the report says what a biased operator does */
     if (s != CG_OK) return cg_ef_step_why_(ef, s, desc->side, grad, &ctx->step.op);
     carry = x ? cg_ef_exchange_resolve_(ef, transport, ctx, x) : cg_ef_exchange_resolve_apart_(ef, transport, ctx);

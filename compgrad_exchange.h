@@ -340,8 +340,8 @@ enum {
     /* of layers, with CG_CONFIRM: if one of them fails, no layer is written. It holds for all layers of a call if one
        of them has it */
     CG_TOGETHER = 64,
-    /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased; and used is a packet,
-       and into as it was after an error, also of a dense vector on the route linear */
+    /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased; and used is a
+       packet, and into as it was after an error, also of a dense vector on the route linear */
     CG_FEEDS_BACK = 32,
     /* ranks round together: their noise is spread evenly, so that the mean has a smaller error, for no bits more
        (cg_extra.correlated). For the routes allgather, server and scatter; nothing changes where op rounds to
@@ -771,7 +771,8 @@ struct cg_exchange_state {
    Offers   cg_ex_ (the state), cg_ex_fail_, cg_ex_fail_here_, cg_stripe_*, cg_weight_of_, cg_model_step_
    Needs    base, kernels (cg_axpby_)
    Touches  ex->status and the blame in ex->report; desc.model in the steps
-   Other headers may use: CG_SECOND_ROUND_, CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_
+   Other headers may use: CG_MAKES_PACKET_, CG_SECOND_ROUND_, CG_STATE_ROOM_, cg_model_step_,
+   cg_model_step_at_, cg_rate_ok_
    A stripe is the part of the gradient that has a packet of its own: one for every rank on the routes ring and scatter,
    the whole vector otherwise. */
 
@@ -782,6 +783,8 @@ enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_CLOSING_, CG
 enum { CG_SECOND_ROUND_ = 1 << 16 };
 /* Likewise: desc.mine must not be NULL, as there is a stripe to be put there. */
 enum { CG_NEEDS_MINE_ = 1 << 17 };
+/* Another one: report.used has to be a packet, as with CG_FEEDS_BACK. */
+enum { CG_MAKES_PACKET_ = 1 << 18 };
 typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
 /* Bytes that cg_exchange takes from the start of mem for its state. */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
@@ -1623,7 +1626,7 @@ static const char *cg_bad_bounds_(const cg_ex_ *ex) {
 static const char *cg_bad_field_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
     const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK | CG_CORRELATED |
-        CG_TOGETHER | CG_IN_PLACE | CG_SECOND_ROUND_ | CG_NEEDS_MINE_;
+        CG_TOGETHER | CG_IN_PLACE | CG_SECOND_ROUND_ | CG_NEEDS_MINE_ | CG_MAKES_PACKET_;
     if (!cg_is_known_(d->route, d->fold) || (d->flags & ~flags)) return "unknown route, fold or flag";
     if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
         return "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it";
@@ -3901,9 +3904,10 @@ static void cg_sum_check_(cg_ex_ *ex, uint32_t absmax_bits) {
     else if (absmax_bits == CG_INF_BITS_)
         cg_ex_fail_(ex, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
 }
+static int cg_makes_packet_(const cg_ex_ *ex) { return (ex->desc.flags & (CG_FEEDS_BACK | CG_MAKES_PACKET_)) != 0; }
 /* The flag counts only where x itself receives the result. */
 static int cg_is_in_place_(const cg_ex_ *ex) {
-    return (ex->desc.flags & (CG_IN_PLACE | CG_FEEDS_BACK)) == CG_IN_PLACE && ex->direct.sum == ex->grad;
+    return (ex->desc.flags & CG_IN_PLACE) && !cg_makes_packet_(ex) && ex->direct.sum == ex->grad;
 }
 /* Past the caches, if the vector is larger than they are. */
 static int cg_streams_to_(const float *y, size_t n) { return n >= (size_t)1 << 20 && (uintptr_t)y % 16 == 0; }
@@ -3916,11 +3920,11 @@ static void cg_direct_start_(cg_ex_ *ex) {
     uint32_t absmax_bits = 0;
     float *sum;
     ex->direct.saved = (float *)(void *)(ex->own.packets + CG_HEADER_BYTES);
-    sum = ex->desc.flags & CG_FEEDS_BACK ? ex->grad : ex->result; /* of x there will be a packet, to put it back */
+    sum = cg_makes_packet_(ex) ? ex->grad : ex->result; /* of x there will be a packet, to put it back */
     if ((uintptr_t)sum % 4) sum = ex->direct.saved;
     ex->direct.sum = sum;
     if (cg_is_in_place_(ex)) return; /* whatever there is, is in the sum */
-    if (ex->desc.flags & CG_FEEDS_BACK) {
+    if (cg_makes_packet_(ex)) {
         cg_stripes_compress_(ex);
         return;
     }
@@ -3937,7 +3941,7 @@ static void cg_direct_begin_(cg_ex_ *ex) {
     if (sum == ex->grad) ex->direct.overwritten = 1;
     if (ex->status != CG_OK && ex->n) memset(sum, 0xff, 4 * ex->n);
     else if (sum == ex->grad && weight != 1.0f) cg_scale_checked_(sum, ex->n, weight, sum, 0);
-    else if (sum == ex->direct.saved && ex->desc.flags & CG_FEEDS_BACK) /* over the packet */
+    else if (sum == ex->direct.saved && cg_makes_packet_(ex)) /* over the packet */
         cg_scale_checked_(ex->grad, ex->n, weight, sum, 0);
 }
 /* The sum becomes the result. */
@@ -3978,7 +3982,7 @@ static void cg_floats_exchange_(float *a, float *b, size_t n) {
 static void cg_direct_put_back_(cg_ex_ *ex) {
     if (!ex->direct.overwritten) return;
     if (ex->n) memcpy(ex->grad, ex->direct.saved, 4 * ex->n);
-    if (ex->desc.flags & CG_FEEDS_BACK) cg_floats_swap_le_(ex->grad, ex->n); /* from the packet */
+    if (cg_makes_packet_(ex)) cg_floats_swap_le_(ex->grad, ex->n); /* from the packet */
     ex->direct.overwritten = 0;
 }
 /* After an error. */
@@ -3987,8 +3991,7 @@ static void cg_direct_restore_(cg_ex_ *ex) {
 }
 /* The result to where it belongs, if it is not there. If saved has it, that gets x. */
 static cg_status cg_direct_write_(cg_ex_ *ex) {
-    const int feeds_back = (ex->desc.flags & CG_FEEDS_BACK) != 0, apart = ex->result != ex->grad,
-              steps = ex->desc.model != NULL;
+    const int feeds_back = cg_makes_packet_(ex), apart = ex->result != ex->grad, steps = ex->desc.model != NULL;
     float *saved = ex->direct.saved, *sum = ex->direct.sum;
     cg_info info;
     cg_status s = CG_OK;
@@ -4479,7 +4482,7 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
         ex->opening.gathered = ex->opening.fallback + CG_FALLBACK_RANKS_ * CG_RECORD_BYTES_;
         ex->mem.sizes = ex->opening.fallback_sizes;
     }
-    if (ex->status == CG_OK && ex->producer && !(ex->plan.direct && ex->desc.flags & CG_FEEDS_BACK) &&
+    if (ex->status == CG_OK && ex->producer && !(ex->plan.direct && cg_makes_packet_(ex)) &&
         (ex->plan.stripes > 1 || !cg_is_compressed_first_(ex))) {
         cg_producer_run_(ex->producer, ex->grad);
         ex->producer = NULL;

@@ -1774,8 +1774,8 @@ static int used_is_packet(const void *used, size_t len, size_t n) {
     cg_info info;
     return cg_inspect(used, len, &info) == CG_OK && info.n == n && info.packet_bytes == len;
 }
-/* A dense sum is made in x, in into or, at odd addresses, beside them. Wherever: the same bits, all of x counts, x is as
-   it was if there is an into, and after an error, whichever message that is lost with. */
+/* A dense sum is made in x, in into or, at odd addresses, beside them. Wherever: the same bits, all of x counts, x is
+   as it was if there is an into, and after an error, whichever message that is lost with. */
 enum { INTO = 1, HERE = 2, FED_BACK = 4, ODD = 8, STEPS = 16, WEIGHED = 32, TOTAL = 64 };
 TEST dense_ways(int ranks, int how) {
     enum { LONG = 700 };

@@ -67,8 +67,8 @@ static void by_hand_open(by_hand *h, const cg_mean *m, const cg_transport *t, ui
         if (cg_ef_init(&h->ef[i], &d, h->state[i], cg_ef_memory(&d)) != CG_OK) abort();
     }
 }
-static int by_hand_step(
-    by_hand *h, const cg_transport *t, float *const *x, const float *const *variances, uint64_t step) {
+static int by_hand_step(const cg_mean *m, by_hand *h, const cg_transport *t, float *const *x,
+    const float *const *variances, uint64_t step) {
     for (size_t i = 0; i < TENSORS; i++) {
         cg_exchange_desc d = h->desc;
         cg_extra side = CG_ZERO;
@@ -77,6 +77,8 @@ static int by_hand_step(
         cg_status s;
         d.tag.step = step;
         d.tag.tensor = (uint32_t)i;
+        /* a mean of models takes its own choice; other routes round otherwise */
+        if (!d.route && h->ef[i].desc.kind == CG_EF_DIFFERENCE) d.route = cg_mean_state(m, i)->report.route;
         if (h->ef[i].desc.kind == CG_EF_VARIANCE) {
             side.aux = variances[i];
             d.side = &side;
@@ -130,7 +132,7 @@ static int all_worker(net *w, int rank, void *user) {
                         s = cg_mean_step_with(m, x, variances);
                         if (s != CG_OK) printf("%s: %s\n", config, cg_mean_why(m));
                         NEED(s == CG_OK);
-                        NEED(by_hand_step(&h, &t, y, variances, step) == 0);
+                        NEED(by_hand_step(m, &h, &t, y, variances, step) == 0);
                         for (size_t i = 0; i < TENSORS; i++) {
                             if (memcmp(x[i], y[i], 4 * shapes[i].n)) printf("%s: tensor %d differs\n", config, (int)i);
                             NEED(!memcmp(x[i], y[i], 4 * shapes[i].n));

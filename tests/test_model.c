@@ -296,7 +296,7 @@ TEST by_every_route(const way *a) {
     }
     PASS();
 }
-/* Random-k by linear, and the shared indices: -0 stays -0 where nothing was sent; a step of all values would make it 0. */
+/* Random-k by linear, and the shared indices: -0 stays -0 where nothing was sent; a step of all values makes it 0. */
 TEST touches_what_was_sent(const char *op, uint32_t route) {
     const way a = { op, "", 0, 0, 0, 0, NULL, 0, 0 };
     size_t touched[3] = { 0, 0, 0 };

@@ -101,8 +101,8 @@ enum {
     /* of layers, with CG_CONFIRM: if one of them fails, no layer is written. It holds for all layers of a call if one
        of them has it */
     CG_TOGETHER = 64,
-    /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased; and used is a packet,
-       and into as it was after an error, also of a dense vector on the route linear */
+    /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased; and used is a
+       packet, and into as it was after an error, also of a dense vector on the route linear */
     CG_FEEDS_BACK = 32,
     /* ranks round together: their noise is spread evenly, so that the mean has a smaller error, for no bits more
        (cg_extra.correlated). For the routes allgather, server and scatter; nothing changes where op rounds to

@@ -14,9 +14,10 @@ static void cg_sum_check_(cg_ex_ *ex, uint32_t absmax_bits) {
     else if (absmax_bits == CG_INF_BITS_)
         cg_ex_fail_(ex, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
 }
+static int cg_makes_packet_(const cg_ex_ *ex) { return (ex->desc.flags & (CG_FEEDS_BACK | CG_MAKES_PACKET_)) != 0; }
 /* The flag counts only where x itself receives the result. */
 static int cg_is_in_place_(const cg_ex_ *ex) {
-    return (ex->desc.flags & (CG_IN_PLACE | CG_FEEDS_BACK)) == CG_IN_PLACE && ex->direct.sum == ex->grad;
+    return (ex->desc.flags & CG_IN_PLACE) && !cg_makes_packet_(ex) && ex->direct.sum == ex->grad;
 }
 /* Past the caches, if the vector is larger than they are. */
 static int cg_streams_to_(const float *y, size_t n) { return n >= (size_t)1 << 20 && (uintptr_t)y % 16 == 0; }
@@ -29,11 +30,11 @@ static void cg_direct_start_(cg_ex_ *ex) {
     uint32_t absmax_bits = 0;
     float *sum;
     ex->direct.saved = (float *)(void *)(ex->own.packets + CG_HEADER_BYTES);
-    sum = ex->desc.flags & CG_FEEDS_BACK ? ex->grad : ex->result; /* of x there will be a packet, to put it back */
+    sum = cg_makes_packet_(ex) ? ex->grad : ex->result; /* of x there will be a packet, to put it back */
     if ((uintptr_t)sum % 4) sum = ex->direct.saved;
     ex->direct.sum = sum;
     if (cg_is_in_place_(ex)) return; /* whatever there is, is in the sum */
-    if (ex->desc.flags & CG_FEEDS_BACK) {
+    if (cg_makes_packet_(ex)) {
         cg_stripes_compress_(ex);
         return;
     }
@@ -50,7 +51,7 @@ static void cg_direct_begin_(cg_ex_ *ex) {
     if (sum == ex->grad) ex->direct.overwritten = 1;
     if (ex->status != CG_OK && ex->n) memset(sum, 0xff, 4 * ex->n);
     else if (sum == ex->grad && weight != 1.0f) cg_scale_checked_(sum, ex->n, weight, sum, 0);
-    else if (sum == ex->direct.saved && ex->desc.flags & CG_FEEDS_BACK) /* over the packet */
+    else if (sum == ex->direct.saved && cg_makes_packet_(ex)) /* over the packet */
         cg_scale_checked_(ex->grad, ex->n, weight, sum, 0);
 }
 /* The sum becomes the result. */
@@ -91,7 +92,7 @@ static void cg_floats_exchange_(float *a, float *b, size_t n) {
 static void cg_direct_put_back_(cg_ex_ *ex) {
     if (!ex->direct.overwritten) return;
     if (ex->n) memcpy(ex->grad, ex->direct.saved, 4 * ex->n);
-    if (ex->desc.flags & CG_FEEDS_BACK) cg_floats_swap_le_(ex->grad, ex->n); /* from the packet */
+    if (cg_makes_packet_(ex)) cg_floats_swap_le_(ex->grad, ex->n); /* from the packet */
     ex->direct.overwritten = 0;
 }
 /* After an error. */
@@ -100,8 +101,7 @@ static void cg_direct_restore_(cg_ex_ *ex) {
 }
 /* The result to where it belongs, if it is not there. If saved has it, that gets x. */
 static cg_status cg_direct_write_(cg_ex_ *ex) {
-    const int feeds_back = (ex->desc.flags & CG_FEEDS_BACK) != 0, apart = ex->result != ex->grad,
-              steps = ex->desc.model != NULL;
+    const int feeds_back = cg_makes_packet_(ex), apart = ex->result != ex->grad, steps = ex->desc.model != NULL;
     float *saved = ex->direct.saved, *sum = ex->direct.sum;
     cg_info info;
     cg_status s = CG_OK;

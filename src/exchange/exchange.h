@@ -187,7 +187,7 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
         ex->opening.gathered = ex->opening.fallback + CG_FALLBACK_RANKS_ * CG_RECORD_BYTES_;
         ex->mem.sizes = ex->opening.fallback_sizes;
     }
-    if (ex->status == CG_OK && ex->producer && !(ex->plan.direct && ex->desc.flags & CG_FEEDS_BACK) &&
+    if (ex->status == CG_OK && ex->producer && !(ex->plan.direct && cg_makes_packet_(ex)) &&
         (ex->plan.stripes > 1 || !cg_is_compressed_first_(ex))) {
         cg_producer_run_(ex->producer, ex->grad);
         ex->producer = NULL;

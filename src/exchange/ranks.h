@@ -3,7 +3,8 @@
    Offers   cg_ex_ (the state), cg_ex_fail_, cg_ex_fail_here_, cg_stripe_*, cg_weight_of_, cg_model_step_
    Needs    base, kernels (cg_axpby_)
    Touches  ex->status and the blame in ex->report; desc.model in the steps
-   Other headers may use: CG_SECOND_ROUND_, CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_
+   Other headers may use: CG_MAKES_PACKET_, CG_SECOND_ROUND_, CG_STATE_ROOM_, cg_model_step_,
+   cg_model_step_at_, cg_rate_ok_
    A stripe is the part of the gradient that has a packet of its own: one for every rank on the routes ring and scatter,
    the whole vector otherwise. */
 
@@ -14,6 +15,8 @@ enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_CLOSING_, CG
 enum { CG_SECOND_ROUND_ = 1 << 16 };
 /* Likewise: desc.mine must not be NULL, as there is a stripe to be put there. */
 enum { CG_NEEDS_MINE_ = 1 << 17 };
+/* Another one: report.used has to be a packet, as with CG_FEEDS_BACK. */
+enum { CG_MAKES_PACKET_ = 1 << 18 };
 typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
 /* Bytes that cg_exchange takes from the start of mem for its state. */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)

@@ -227,7 +227,8 @@ FUZZ_FN void ranks_run(ranks *w, void (*step)(ranks *, int rank)) {
 
 /* ---- states ---- */
 
-/* A callback may only be handed bytes of mem, of the state, or of a dense vector that is summed, however long a note says that a message is. */
+/* A callback may only be handed bytes of mem, of the state, or of a dense vector that is summed, however long a
+   note says that a message is. */
 FUZZ_FN int ranks_inside(const sim_rank *k, const void *bytes, size_t len) {
     const unsigned char *p = (const unsigned char *)bytes, *mem = (const unsigned char *)k->mem,
                         *state = (const unsigned char *)&k->state;
