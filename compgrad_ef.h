@@ -393,8 +393,9 @@ CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *de
    the one of VAR: not a variance, but a running mean of the L2 norm of grad as given, before clipping, rate, momentum
    and residual (0.9 of the old score plus 0.1 of the norm; in the first step the norm). A step that fails counts. A
    dense step takes CG_ROUTE_AUTO in place of merge, shared and region, and LAQ takes allgather in place of
-   CG_ROUTE_AUTO. With desc->model the step ends with model -= desc->rate * result, and grad is scratch; only EF21,
-   DIANA, LAQ and ONEBIT_ADAM still leave the result there. M of ONEBIT_ADAM is not preconditioned: update the model
+   CG_ROUTE_AUTO, and so do NONE, FILTERED and DIFFERENCE but in dense steps. With desc->model the step ends with
+   model -= desc->rate * result, and grad is scratch; only EF21, DIANA, LAQ and ONEBIT_ADAM still leave the result
+   there. M of ONEBIT_ADAM is not preconditioned: update the model
    yourself instead. mem: as for cg_exchange. After an error grad and model are as they were (one exception: see ERRORS
    above), and stats.kept tells whether the state has the gradient. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
@@ -2149,6 +2150,9 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
         step_desc.flags |= CG_MAY_ABSTAIN;
         if (!step_desc.route) step_desc.route = CG_ROUTE_ALLGATHER;
     }
+    /* a second leg would add the noise of one rank's operator to the mean of all ranks' */
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_UNBIASED_ONLY_) && !step_desc.route && !cg_same_op_(&step_desc.op, &dense))
+        step_desc.route = CG_ROUTE_ALLGATHER;
     /* routes that need indices refuse a dense step */
     if (cg_same_op_(&step_desc.op, &dense) && cg_route_row_of_(step_desc.route)->traits & CG_ROUTE_NEEDS_INDICES_)
         step_desc.route = CG_ROUTE_AUTO;
@@ -4130,8 +4134,6 @@ static cg_tag cg_mean_tag_(const cg_mean *m, uint64_t step, size_t tensor) {
 static cg_exchange_desc cg_mean_exchange_desc_(const cg_mean *m, uint64_t step, size_t tensor) {
     cg_exchange_desc d = CG_ZERO;
     d.route = m->config.route;
-    /* a second leg would add the noise of one rank's operator to the mean of all ranks' */
-    if (!d.route && cg_ef_has_trait_(&m->config.ef, CG_EF_UNBIASED_ONLY_)) d.route = CG_ROUTE_ALLGATHER;
     d.fold = m->config.fold;
     d.tag = cg_mean_tag_(m, step, tensor);
     d.flags = CG_CONFIRM | CG_TOGETHER;

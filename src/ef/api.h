@@ -212,8 +212,9 @@ CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *de
    the one of VAR: not a variance, but a running mean of the L2 norm of grad as given, before clipping, rate, momentum
    and residual (0.9 of the old score plus 0.1 of the norm; in the first step the norm). A step that fails counts. A
    dense step takes CG_ROUTE_AUTO in place of merge, shared and region, and LAQ takes allgather in place of
-   CG_ROUTE_AUTO. With desc->model the step ends with model -= desc->rate * result, and grad is scratch; only EF21,
-   DIANA, LAQ and ONEBIT_ADAM still leave the result there. M of ONEBIT_ADAM is not preconditioned: update the model
+   CG_ROUTE_AUTO, and so do NONE, FILTERED and DIFFERENCE but in dense steps. With desc->model the step ends with
+   model -= desc->rate * result, and grad is scratch; only EF21, DIANA, LAQ and ONEBIT_ADAM still leave the result
+   there. M of ONEBIT_ADAM is not preconditioned: update the model
    yourself instead. mem: as for cg_exchange. After an error grad and model are as they were (one exception: see ERRORS
    above), and stats.kept tells whether the state has the gradient. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,

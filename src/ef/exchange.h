@@ -27,6 +27,9 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
         step_desc.flags |= CG_MAY_ABSTAIN;
         if (!step_desc.route) step_desc.route = CG_ROUTE_ALLGATHER;
     }
+    /* a second leg would add the noise of one rank's operator to the mean of all ranks' */
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_UNBIASED_ONLY_) && !step_desc.route && !cg_same_op_(&step_desc.op, &dense))
+        step_desc.route = CG_ROUTE_ALLGATHER;
     /* routes that need indices refuse a dense step */
     if (cg_same_op_(&step_desc.op, &dense) && cg_route_row_of_(step_desc.route)->traits & CG_ROUTE_NEEDS_INDICES_)
         step_desc.route = CG_ROUTE_AUTO;

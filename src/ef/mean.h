@@ -109,8 +109,6 @@ static cg_tag cg_mean_tag_(const cg_mean *m, uint64_t step, size_t tensor) {
 static cg_exchange_desc cg_mean_exchange_desc_(const cg_mean *m, uint64_t step, size_t tensor) {
     cg_exchange_desc d = CG_ZERO;
     d.route = m->config.route;
-    /* a second leg would add the noise of one rank's operator to the mean of all ranks' */
-    if (!d.route && cg_ef_has_trait_(&m->config.ef, CG_EF_UNBIASED_ONLY_)) d.route = CG_ROUTE_ALLGATHER;
     d.fold = m->config.fold;
     d.tag = cg_mean_tag_(m, step, tensor);
     d.flags = CG_CONFIRM | CG_TOGETHER;

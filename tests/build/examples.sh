@@ -43,6 +43,7 @@ if ! long; then                         # they measure for half a minute
     for overlap in examples/overlap_thread.c examples/overlap_mpi.c; do
         sed 's/WORK = [0-9]*, REPEATS = [0-9]*/WORK = 5, REPEATS = 2/' $overlap >"$tmp/clone/$overlap"
     done
+    sed 's/STEPS = [0-9]*/STEPS = 6/' examples/adam.c >"$tmp/clone/examples/adam.c"     # and this one trains as long
 fi
 for f in examples/*.c examples/*.cpp; do
     [ -f "$f" ] && example "$f"
