@@ -6,6 +6,53 @@
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
        #include "compgrad_sync.h"                       // includes compgrad_ef.h, compgrad_exchange.h and compgrad.h
 
+   GOSSIP. Every node keeps a model x of its own, and in a step mixes it with those of its neighbours: no node hears
+   of all, and none waits for more than its neighbours.
+
+       cg_graph_desc r = CG_ZERO;                       // a ring
+       r.kind = CG_GRAPH_RING; r.nodes = transport.size;
+       status = cg_graph_init(&graph, &r, room, cg_graph_memory(&r), why, sizeof why);
+       cg_gossip_desc d = CG_ZERO;
+       d.kind = CG_GOSSIP_CHOCO; d.op = cg_nearest(cg_absmax(2, 256)); d.eta = 0.4f; d.n = n;
+       d.graph = &graph; d.rank = transport.rank;
+       status = cg_gossip_init(&gossip, &d, x, state, cg_gossip_memory(&d));
+       ... in every step:
+       status = cg_gossip_step(&gossip, &transport, x, grad, rate, step, &report);
+
+     kind                  sends                       x becomes                                        state, floats
+     DSGD                  y = x - rate g              sum of W_ij y_j (adapt, then combine)            0
+     DSGD_COMBINE_FIRST    x                           sum of W_ij x_j - rate g                         0
+     NAIVE                 C(x)                        sum of W_ij D_j - rate g: stalls; for comparison 0
+     DCD                   C(z), z = sum of W_ij       x + D                                            n: sum of
+     W_ij x_j
+                           (x_j - x) - rate g
+     DEEPSQUEEZE           C(v), v = y + delta         y + eta sum of W_ij (D_j - D), delta = v - D     2 n
+     CHOCO                 C(y - h)                    y + eta sum of W_ij (h_j - h), h = h + D         2 n: h, sum
+     of W_ij h_j PUSH_SUM              C(u / (out + 1)), and       u / w; u = x0 at first, u - rate g, less what    n: u
+                           w / (out + 1)               was sent and with what was heard
+
+   g is the gradient, C an operator, D what its packet decodes to, out the number of those that i sends to. The mean
+   of x (of u) moves by -rate times the mean of gradients and nothing else, to rounding, but for NAIVE and DCD, which
+   add the errors of the operator. DCD needs an operator with omega of at most cg_graph_omega, and is refused beyond.
+   eta: .4 for 2 bits to nearest, .05 for top-k of 1 % (a larger one diverges). DEEPSQUEEZE sends models, not
+   differences: with 2 bits the mean is good, but local models end at a distance in proportion to eta; top-k fails.
+   PUSH_SUM needs an operator that loses little, 8 bits; while a node hears of nobody its w falls, and it takes steps
+   of rate / w. On the pinned problem of the tests (ring of 8, 3,000 steps) (f - f*) / (f(0) - f*) of the mean model
+   is 2.5e-4 for D-SGD, 2.8e-4 for DCD with 4 bits, 3.4e-4 for CHOCO with 2 and 2.2e-3 with top-k of 1 %, 9.5e-4 for
+   DEEPSQUEEZE with 2, and .25 for NAIVE with 4.
+
+   MEETING. Two neighbours exchange a note of 96 bytes each way, then a packet each way. Nodes meet in one order of
+   edges, so that no schedule makes them wait in a circle; transports need sendrecv. One-peer graphs are met by a shift.
+   NODES THAT ARE AWAY. With CG_GOSSIP_TOLERATE a neighbour that cannot be met is left out of the step on both sides, so
+   that W stays symmetric and its rows add up to 1; DCD and CHOCO then keep a replica of each neighbour, n floats
+   each, in place of the sum. Notes carry the name of what each holds of the other: after an absence, or a start
+   without a saved state, one dense packet each way makes replicas equal again. A message that is lost on one side
+   alone is seen at the next meeting, but in that step one of the two has mixed and the other has not. A transport
+   that ends all links after one failure does not go with this flag.
+   MEMORY of cg_gossip: its state above, 8 n bytes for a step (12 n DEEPSQUEEZE), room for two packets, and scratch
+   of the operator; for DCD and with replicas of CHOCO also 4 n for a dense packet out, and the incoming one may be
+   dense.
+
    LOCAL SGD. Every rank trains a model x of its own, and calls cg_local_step after every step. Where an average is due,
    delta = anchor - x goes through error feedback and any operator and route (cg_ef_exchange), and the anchor takes an
    outer step by the mean of all deltas; x becomes the anchor, and training goes on from there.
@@ -118,6 +165,98 @@ CG_API_ double cg_graph_gap(const cg_graph *graph);   /* 1 - rho; -1: not known 
 CG_API_ double cg_graph_omega(const cg_graph *graph); /* the largest omega that DCD survives; -1: not known */
 /* The factor of what j sends in the sum of i at that step; 0: i hears nothing of j. i = j: what i keeps of its own. */
 CG_API_ float cg_graph_weight(const cg_graph *graph, int i, int j, uint64_t step);
+
+/* ---- gossip: every node mixes its model with those of its neighbours; the table of kinds is in the manual above
+   ---- */
+
+typedef enum cg_gossip_kind {
+    CG_GOSSIP_DSGD = 0,
+    CG_GOSSIP_DSGD_COMBINE_FIRST,
+    CG_GOSSIP_NAIVE,
+    CG_GOSSIP_DCD,
+    CG_GOSSIP_DEEPSQUEEZE,
+    CG_GOSSIP_CHOCO,
+    CG_GOSSIP_PUSH_SUM
+} cg_gossip_kind;
+enum { /* cg_gossip_desc.flags */
+    /* a neighbour whose message fails is away for this step; DCD and CHOCO then keep a replica of each neighbour */
+    CG_GOSSIP_TOLERATE = 1,
+    CG_GOSSIP_ANY_OMEGA = 2 /* DCD also with an operator under which it diverges */
+};
+typedef struct cg_gossip_desc { /* equal on all nodes but for rank; a zero field means its default */
+    cg_op op;
+    size_t n;
+    uint32_t kind;         /* cg_gossip_kind */
+    const cg_graph *graph; /* must stay valid */
+    int rank;              /* this node */
+    float eta;             /* DEEPSQUEEZE and CHOCO: above 0, at most 1; no default */
+    uint64_t seed;         /* nodes draw samples, rotations and rounding by themselves, from a hash of seed and rank */
+    uint32_t flags;
+    float omega;          /* DCD: of a codec of yours, if you know it; 0: what cg_op_about says */
+    const cg_extra *side; /* codecs; must stay valid */
+} cg_gossip_desc;
+typedef struct cg_gossip_peer { /* one message out, one in; private */
+    int to, from;               /* negative: none */
+    int replicated;             /* replica holds what `from` had under the name `have` */
+    int met;                    /* in this step */
+    uint64_t order;             /* all nodes meet in the order of this, so that none waits in a circle */
+    uint64_t have, becomes;     /* the name of what is known of `from`, before and after this step; 0: nothing */
+    float *replica;             /* NULL: sums suffice */
+} cg_gossip_peer;
+typedef struct cg_gossip { /* you allocate it; its arrays are inside mem */
+    cg_gossip_desc desc;
+    size_t peers;
+    cg_gossip_peer *peer;
+    /* n floats each, NULL if the kind has none: its public copy, residual or numerator; the sum of its neighbours' */
+    float *own, *sum;
+    double weight;          /* PUSH_SUM */
+    uint64_t mine, becomes; /* names of what neighbours know of this node, before and after this step */
+    uint64_t setup;         /* hash of what must be equal on all nodes */
+    uint64_t steps;         /* that have ended well */
+    /* the step under way; private */
+    float *half, *gathered, *next;
+    uint8_t *packet, *incoming, *whole, *scratch, *notes;
+    size_t packet_cap, incoming_cap, scratch_bytes, len, whole_len, at, out_bytes, in_bytes;
+    float *x;
+    const float *grad;
+    float rate, mixed;
+    double heard;
+    int sent, phase, is_whole;
+    uint64_t step;
+    uint32_t failed, grad_status;
+    cg_report report;
+    char why[200];
+} cg_gossip;
+
+/* Bytes that cg_gossip_init needs; 0: the description is refused (cg_gossip_init says why), or they overflow. */
+CG_API_ size_t cg_gossip_memory(const cg_gossip_desc *desc);
+/* Makes *gossip; mem is yours, may have any alignment and must stay in place. x0: n floats, this node's own, may differ
+   between nodes. DCD needs what its neighbours have: in its first step nodes send their models as they are, 4 n bytes,
+   and mix from the second step on; CHOCO starts from 0. CG_E_UNSUPPORTED: this kind, graph and operator do not go
+   together, or DCD would diverge; cg_gossip_why says it with numbers. */
+CG_API_ CG_CHECKED_ cg_status cg_gossip_init(
+    cg_gossip *gossip, const cg_gossip_desc *desc, const float *x0, void *mem, size_t bytes);
+CG_API_ const char *cg_gossip_why(const cg_gossip *gossip); /* why cg_gossip_init refused; text inside *gossip */
+/* One step: x[0..n) := the mix of x - rate * grad with its neighbours'. step must be equal on all nodes. Between
+   steps x stays as it is, for DCD and PUSH_SUM. The transport needs sendrecv.
+   If grad is not finite, the step is taken with a gradient of zeros, and returns CG_E_NONFINITE. Any other error leaves
+   x and the state as they were, and neighbours hear that this node is away; without CG_GOSSIP_TOLERATE they fail as
+   well (CG_E_PEER). With it, x is mixed with those that were met, W stays symmetric and its rows add up to 1, and
+   report->rank is the last node that was not met; the status is CG_OK. */
+CG_API_ CG_CHECKED_ cg_status cg_gossip_step(cg_gossip *gossip, const cg_transport *transport, float *x,
+    const float *grad, float rate, uint64_t step, cg_report *report);
+/* The same message by message, as cg_exchange_start and cg_exchange_next: every io is a CG_IO_SENDRECV. What arrives
+   may be any bytes. x and grad must stay until the end. */
+CG_API_ CG_CHECKED_ cg_status cg_gossip_start(
+    cg_gossip *gossip, float *x, const float *grad, float rate, uint64_t step);
+CG_API_ CG_CHECKED_ cg_status cg_gossip_next(cg_gossip *gossip, int last_code, cg_io *io);
+CG_API_ void cg_gossip_report(const cg_gossip *gossip, cg_report *report);
+/* What this node keeps of another: n floats, or NULL (sums, nothing known of it, no neighbour). */
+CG_API_ const float *cg_gossip_replica(const cg_gossip *gossip, int node);
+CG_API_ size_t cg_gossip_save_bytes(const cg_gossip *gossip);
+CG_API_ CG_CHECKED_ cg_status cg_gossip_save(const cg_gossip *gossip, void *buf, size_t cap, size_t *len);
+/* Restores a saved state; buf may be any bytes. Give x the value it had, too. After an error *gossip is as it was. */
+CG_API_ CG_CHECKED_ cg_status cg_gossip_load(cg_gossip *gossip, const void *buf, size_t len);
 
 /* ---- local SGD: models are trained apart, and averaged now and then ---- */
 
@@ -326,7 +465,7 @@ static double cg_tri_last_(const double *a, const double *b, size_t n, double x,
 /* src/sync/graph.h */
 /* graph: the kinds of graphs, checks of a description, and neighbours and weights
 
-   Offers   cg_graph_list_, cg_graph_degree_, cg_graph_hop_, cg_graph_pair_weight_; the table of kinds; what
+   Offers   cg_graph_joined_, cg_graph_degree_, cg_graph_hop_, cg_graph_edge_weight_; the table of kinds; what
             cg_graph_init needs but for the spectrum
    Needs    spectrum; base
    Touches  the graph and the memory that it is given
@@ -485,17 +624,22 @@ static size_t cg_graph_named_list_(const cg_graph_desc *d, int i, int *peers) {
     }
     return kept;
 }
-CG_OFFERED_ size_t cg_graph_list_(const cg_graph *g, int i, int *peers) {
-    size_t count;
-    if (!g->first) return cg_graph_named_list_(&g->desc, i, peers);
-    count = (size_t)(g->first[i + 1] - g->first[i]);
-    memcpy(peers, g->peer + g->first[i], count * sizeof *peers);
-    return count;
-}
 /* Neighbours that i sends to. Of named kinds all nodes but the star's have as many. */
 static size_t cg_graph_degree_(const cg_graph *g, int i) {
     if (g->first) return (size_t)(g->first[i + 1] - g->first[i]);
     return cg_graph_has_(g, CG_GRAPH_CENTRED_) && i ? 1 : g->most;
+}
+/* Whether i sends to j; back: whether j sends to i. */
+static int cg_graph_joined_(const cg_graph *g, int i, int j, int back) {
+    const uint64_t *first = back ? g->first_back : g->first;
+    const int *peer = back ? g->peer_back : g->peer;
+    const cg_graph_row_ *row = &cg_graph_rows_[g->desc.kind];
+    if (i == j) return 0;
+    for (uint64_t k = first ? first[i] : 0; first && k < first[i + 1]; k++)
+        if (peer[k] == j) return 1;
+    for (size_t k = 0; !first && k < row->count(&g->desc); k++)
+        if (row->peer(&g->desc, i, (int)k) == j) return 1;
+    return 0;
 }
 /* Graphs that change: at that step i sends to i + hop, and hears of i - hop. */
 static int cg_graph_hop_(const cg_graph *g, uint64_t step) {
@@ -1457,6 +1601,870 @@ CG_API_ cg_status cg_local_load(cg_local *local, const void *buf, size_t len) {
     }
     local->mark = cg_get64_(start + 24);
     local->steps = cg_get64_(start + 32);
+    return CG_OK;
+}
+
+/* src/sync/gossip_kinds.h */
+/* gossip_kinds: what each kind of gossip sends, and what it makes of what it hears
+
+   Offers   cg_gossip_row_of_, cg_gossip_has_ and the traits; cg_gossip_fail_
+   Needs    graph; base, cg_axpby_ and cg_absmax_bits_ of core
+   Touches  the state of a step, x at its end
+   Names as in METHODS of the manual: half is x - rate grad, D what a packet decodes to, W the sum of the weights of
+   those that were met. gathered has W_ij D_j added up, where no replicas are kept. */
+
+enum {
+    CG_GOSSIP_EXACT_ = 1 << 0,       /* sends models as they are: the operator must lose nothing */
+    CG_GOSSIP_REPLICATES_ = 1 << 1,  /* packets are changes of what neighbours know */
+    CG_GOSSIP_FROM_DENSE_ = 1 << 2,  /* ... and they begin by sending the whole */
+    CG_GOSSIP_NEEDS_ETA_ = 1 << 3,   /* desc.eta is the rate of mixing */
+    CG_GOSSIP_NEEDS_OMEGA_ = 1 << 4, /* diverges above the omega of the graph */
+    CG_GOSSIP_ONE_WAY_ = 1 << 5,     /* edges have a direction */
+    CG_GOSSIP_HAS_OWN_ = 1 << 6,     /* keeps a vector of its own */
+    CG_GOSSIP_HAS_NEXT_ = 1 << 7,    /* computes the next one beside it */
+    CG_GOSSIP_OWN_IS_X_ = 1 << 8     /* which starts as x0 */
+};
+typedef struct cg_gossip_row_ {
+    uint32_t id, traits;
+    const float *(*make)(cg_gossip *, const float *grad); /* what is compressed; sets half. grad NULL: zeros */
+    void (*after)(cg_gossip *);  /* once it has been: what must be known before messages go out; NULL: nothing */
+    void (*finish)(cg_gossip *); /* gathered, replicas or sum are there: half := the next x */
+} cg_gossip_row_;
+
+static size_t cg_gossip_n_(const cg_gossip *g) { return g->desc.n; }
+static void cg_gossip_add_(const cg_gossip *g, const float *v, float alpha, float *y) { /* y += alpha v */
+    if (alpha != 0.0f) cg_axpby_(v, cg_gossip_n_(g), alpha, 1.0f, y);
+}
+static void cg_gossip_set_(const cg_gossip *g, const float *v, float alpha, float *y) { /* y = alpha v */
+    cg_axpby_(v, cg_gossip_n_(g), alpha, 0.0f, y);
+}
+static void cg_gossip_zero_(const cg_gossip *g, float *y) { memset(y, 0, 4 * cg_gossip_n_(g)); }
+static void cg_gossip_half_(cg_gossip *g, const float *x, const float *grad) { /* half = x - rate grad */
+    memcpy(g->half, x, 4 * cg_gossip_n_(g));
+    if (grad) cg_gossip_add_(g, grad, -g->rate, g->half);
+}
+/* y += alpha D of this node's packet, which has just been made: it decodes. */
+static void cg_gossip_add_own_(const cg_gossip *g, float alpha, float *y) {
+    const cg_status s = cg_decode(g->desc.side, g->packet, g->len, alpha, 1.0f, y, cg_gossip_n_(g));
+    COMPGRAD_ASSERT(s == CG_OK);
+    (void)s;
+}
+static float cg_gossip_weight_(const cg_gossip *g, const cg_gossip_peer *p) {
+    return p->from < 0 ? 0.0f : cg_graph_weight(g->desc.graph, g->desc.rank, p->from, g->step);
+}
+static int cg_gossip_keeps_replicas_(const cg_gossip *g) { return g->peers && g->peer[0].replica; }
+
+static const float *cg_gossip_make_half_(cg_gossip *g, const float *grad) {
+    cg_gossip_half_(g, g->x, grad);
+    return g->half;
+}
+static const float *cg_gossip_make_x_(cg_gossip *g, const float *grad) {
+    cg_gossip_half_(g, g->x, grad);
+    return g->x;
+}
+static const float *cg_gossip_make_naive_(cg_gossip *g, const float *grad) {
+    cg_gossip_zero_(g, g->half);
+    if (grad) cg_gossip_set_(g, grad, -g->rate, g->half);
+    return g->x;
+}
+static const float *cg_gossip_make_dcd_(cg_gossip *g, const float *grad) { /* the sum of W_ij (x_j - x) - rate grad */
+    float weights = 0.0f;
+    cg_gossip_zero_(g, g->gathered);
+    if (g->sum) cg_gossip_set_(g, g->sum, 1.0f, g->gathered);
+    for (size_t k = 0; k < g->peers; k++) {
+        const float w = cg_gossip_weight_(g, &g->peer[k]);
+        if (!g->peer[k].replicated) continue;
+        weights = cg_plus_(weights, w);
+        if (g->peer[k].replica) cg_gossip_add_(g, g->peer[k].replica, w, g->gathered);
+    }
+    cg_gossip_add_(g, g->x, -weights, g->gathered);
+    if (grad) cg_gossip_add_(g, grad, -g->rate, g->gathered);
+    cg_gossip_set_(g, g->gathered, 1.0f, g->half); /* for the check of what is finite */
+    return g->gathered;
+}
+static void cg_gossip_after_dcd_(cg_gossip *g) {
+    cg_gossip_set_(g, g->x, 1.0f, g->half);
+    cg_gossip_add_own_(g, 1.0f, g->half);
+}
+static const float *cg_gossip_make_deepsqueeze_(cg_gossip *g, const float *grad) {
+    cg_gossip_half_(g, g->x, grad);
+    cg_gossip_set_(g, g->half, 1.0f, g->next);
+    cg_gossip_add_(g, g->own, 1.0f, g->next);
+    return g->next;
+}
+static void cg_gossip_after_deepsqueeze_(cg_gossip *g) { cg_gossip_add_own_(g, -1.0f, g->next); }
+static const float *cg_gossip_make_choco_(cg_gossip *g, const float *grad) {
+    cg_gossip_half_(g, g->x, grad);
+    cg_gossip_set_(g, g->half, 1.0f, g->gathered);
+    cg_gossip_add_(g, g->own, -1.0f, g->gathered);
+    return g->gathered;
+}
+static void cg_gossip_after_choco_(cg_gossip *g) {
+    if (cg_gossip_keeps_replicas_(g)) cg_gossip_add_own_(g, 1.0f, g->own);
+}
+static size_t cg_gossip_out_degree_(const cg_gossip *g) {
+    size_t out = 0;
+    for (size_t k = 0; k < g->peers; k++) out += g->peer[k].to >= 0;
+    return out;
+}
+static double cg_gossip_share_(const cg_gossip *g) { return 1.0 / (double)(1 + cg_gossip_out_degree_(g)); }
+static const float *cg_gossip_make_push_sum_(cg_gossip *g, const float *grad) {
+    cg_gossip_half_(g, g->own, grad);
+    cg_gossip_set_(g, g->half, (float)cg_gossip_share_(g), g->gathered);
+    return g->gathered;
+}
+
+static void cg_gossip_finish_dsgd_(cg_gossip *g) { /* (1 - W) half + gathered */
+    cg_axpby_(g->gathered, cg_gossip_n_(g), 1.0f, cg_minus_(1.0f, g->mixed), g->half);
+}
+static void cg_gossip_finish_combine_first_(cg_gossip *g) { /* x + gathered - W x - rate grad */
+    cg_gossip_add_(g, g->gathered, 1.0f, g->half);
+    cg_gossip_add_(g, g->x, -g->mixed, g->half);
+}
+static void cg_gossip_finish_naive_(cg_gossip *g) { /* gathered + (1 - W) D - rate grad */
+    cg_gossip_add_(g, g->gathered, 1.0f, g->half);
+    cg_gossip_add_own_(g, cg_minus_(1.0f, g->mixed), g->half);
+}
+static void cg_gossip_finish_dcd_(cg_gossip *g) { /* half is x + D already */
+    if (!cg_gossip_keeps_replicas_(g) && g->peers) cg_gossip_add_(g, g->gathered, 1.0f, g->sum);
+}
+static void cg_gossip_finish_deepsqueeze_(cg_gossip *g) { /* half + eta (gathered - W D); next is the residual */
+    float *const t = g->own;
+    cg_gossip_add_own_(g, -g->mixed, g->gathered);
+    cg_gossip_add_(g, g->gathered, g->desc.eta, g->half);
+    g->own = g->next;
+    g->next = t;
+}
+static void cg_gossip_finish_choco_(cg_gossip *g) { /* half + eta (sum of W_ij xhat_j - W xhat) */
+    const float eta = g->desc.eta;
+    float weights = 0.0f;
+    if (!cg_gossip_keeps_replicas_(g)) {
+        cg_gossip_add_own_(g, 1.0f, g->own);
+        if (g->peers) cg_gossip_add_(g, g->gathered, 1.0f, g->sum);
+        if (g->peers) cg_gossip_add_(g, g->sum, eta, g->half);
+        weights = g->mixed;
+    }
+    for (size_t k = 0; k < g->peers && g->peer[k].replica; k++) {
+        const float w = cg_gossip_weight_(g, &g->peer[k]);
+        if (!g->peer[k].met) continue;
+        weights = cg_plus_(weights, w);
+        cg_gossip_add_(g, g->peer[k].replica, cg_times_(eta, w), g->half);
+    }
+    cg_gossip_add_(g, g->own, -cg_times_(eta, weights), g->half);
+}
+/* What was sent leaves the numerator, what was heard enters it, and so with the weight: whatever is lost by the
+   operator or on the way stays here. */
+static void cg_gossip_finish_push_sum_(cg_gossip *g) {
+    const double share = cg_gossip_share_(g);
+    double weight = g->weight;
+    if (g->sent) cg_gossip_add_own_(g, -(float)g->sent, g->half);
+    cg_gossip_add_(g, g->gathered, 1.0f, g->half);
+    weight -= cg_times64_(cg_times64_((double)g->sent, share), g->weight);
+    g->weight = weight + g->heard;
+    cg_gossip_set_(g, g->half, 1.0f, g->own);
+    cg_gossip_set_(g, g->own, cg_saturate64_(1.0 / g->weight), g->half);
+}
+
+static const cg_gossip_row_ cg_gossip_rows_[] = {
+    { CG_GOSSIP_DSGD, CG_GOSSIP_EXACT_, cg_gossip_make_half_, NULL, cg_gossip_finish_dsgd_ },
+    { CG_GOSSIP_DSGD_COMBINE_FIRST, CG_GOSSIP_EXACT_, cg_gossip_make_x_, NULL, cg_gossip_finish_combine_first_ },
+    { CG_GOSSIP_NAIVE, 0, cg_gossip_make_naive_, NULL, cg_gossip_finish_naive_ },
+    { CG_GOSSIP_DCD, CG_GOSSIP_REPLICATES_ | CG_GOSSIP_FROM_DENSE_ | CG_GOSSIP_NEEDS_OMEGA_, cg_gossip_make_dcd_,
+        cg_gossip_after_dcd_, cg_gossip_finish_dcd_ },
+    { CG_GOSSIP_DEEPSQUEEZE, CG_GOSSIP_NEEDS_ETA_ | CG_GOSSIP_HAS_OWN_ | CG_GOSSIP_HAS_NEXT_,
+        cg_gossip_make_deepsqueeze_, cg_gossip_after_deepsqueeze_, cg_gossip_finish_deepsqueeze_ },
+    { CG_GOSSIP_CHOCO, CG_GOSSIP_REPLICATES_ | CG_GOSSIP_NEEDS_ETA_ | CG_GOSSIP_HAS_OWN_, cg_gossip_make_choco_,
+        cg_gossip_after_choco_, cg_gossip_finish_choco_ },
+    { CG_GOSSIP_PUSH_SUM, CG_GOSSIP_ONE_WAY_ | CG_GOSSIP_HAS_OWN_ | CG_GOSSIP_OWN_IS_X_, cg_gossip_make_push_sum_, NULL,
+        cg_gossip_finish_push_sum_ },
+};
+enum { CG_GOSSIP_KINDS_ = (int)(sizeof cg_gossip_rows_ / sizeof *cg_gossip_rows_) };
+static const cg_gossip_row_ *cg_gossip_row_of_(const cg_gossip_desc *d) { return &cg_gossip_rows_[d->kind]; }
+static int cg_gossip_has_(const cg_gossip_desc *d, uint32_t trait) {
+    return (cg_gossip_row_of_(d)->traits & trait) != 0;
+}
+
+/* src/sync/gossip.h */
+/* gossip: one step of one node, message by message
+
+   Offers   the public cg_gossip_* but for saving
+   Needs    graph, gossip_kinds; base, seals of core
+   Touches  the state, x at the end of a step
+   Two neighbours meet by a note each way, and then a packet each way. All nodes meet in one order of edges, so that the
+   first edge that is not through always has both its ends ready. A note says whether its node is well, what it holds of
+   the other (have), and the names of what the other should hold (mine) and will (becomes). Names are chains of
+   hashes of packet headers: where they do not fit, the whole vector is sent in place of a packet.
+
+   byte 0 "cggn"  4 version  8 status  12 zeros  16 step  24 setup  32 mine  40 becomes  48 have  56 length of the
+   packet
+       64 weight (double)  72 from  76 to  80 checksum of everything else, as of a packet */
+
+enum {
+    CG_GOSSIP_NOTE_ = 96,
+    CG_GOSSIP_NOTE_SEAL_ = 80,
+    CG_GOSSIP_IDLE_ = 0, /* no step is under way */
+    CG_GOSSIP_MEET_,     /* the next peer's note is to go out */
+    CG_GOSSIP_NOTED_,    /* it has */
+    CG_GOSSIP_PACKET_    /* and the packet too */
+};
+#define CG_GOSSIP_MAGIC_ 0x6e676763u /* "cggn" */
+#define CG_GOSSIP_LEAST_WEIGHT_ 1e-9 /* PUSH_SUM: what has so little left keeps it, and sends nothing */
+
+/* ---- init ---- */
+
+static cg_status cg_gossip_say_(cg_gossip *g, cg_status s, const char *a, const char *b) {
+    cg_text_ t = { g->why, g->why + sizeof g->why - 1 };
+    cg_text_str_(&t, a);
+    if (b) cg_text_str_(&t, b);
+    *t.at = 0;
+    cg_report_set_(&g->report, s, cg_status_str(s), 0, CG_NO_INDEX);
+    return s;
+}
+static int cg_gossip_wants_replicas_(const cg_gossip_desc *d) {
+    return cg_gossip_has_(d, CG_GOSSIP_REPLICATES_) &&
+        ((d->flags & CG_GOSSIP_TOLERATE) || cg_graph_has_(d->graph, CG_GRAPH_CHANGES_));
+}
+/* Only the peer of the step is met, where the graph changes; replicas must be kept up with all of them. */
+static int cg_gossip_meets_one_(const cg_gossip_desc *d) {
+    return cg_graph_has_(d->graph, CG_GRAPH_CHANGES_) && !cg_gossip_has_(d, CG_GOSSIP_REPLICATES_);
+}
+static size_t cg_gossip_count_(const cg_gossip_desc *d) { /* of peers */
+    const cg_graph *graph = d->graph;
+    size_t count;
+    if (cg_gossip_meets_one_(d)) return graph->desc.nodes > 1 ? (cg_gossip_has_(d, CG_GOSSIP_ONE_WAY_) ? 2 : 1) : 0;
+    count = cg_graph_degree_(graph, d->rank);
+    if (cg_gossip_has_(d, CG_GOSSIP_ONE_WAY_))
+        count += graph->desc.directed ? (size_t)(graph->first_back[d->rank + 1] - graph->first_back[d->rank]) : count;
+    return count;
+}
+/* What is wrong with a description; why: g's. */
+static cg_status cg_gossip_check_(cg_gossip *g, const cg_gossip_desc *d, cg_about *about) {
+    const cg_graph *graph = d->graph;
+    double omega;
+    if (d->kind >= CG_GOSSIP_KINDS_)
+        return cg_gossip_say_(g, CG_E_ARG, "kind is none of the CG_GOSSIP_ constants", NULL);
+    if (!graph || !graph->desc.nodes)
+        return cg_gossip_say_(g, CG_E_ARG, "graph is NULL, or cg_graph_init has not made it", NULL);
+    if (d->rank < 0 || d->rank >= graph->desc.nodes)
+        return cg_gossip_say_(g, CG_E_ARG, "rank is not below the nodes of graph", NULL);
+    if (d->flags & ~(uint32_t)(CG_GOSSIP_TOLERATE | CG_GOSSIP_ANY_OMEGA))
+        return cg_gossip_say_(g, CG_E_ARG, "flags has a bit that means nothing", NULL);
+    if (cg_gossip_has_(d, CG_GOSSIP_NEEDS_ETA_) ? !(d->eta > 0.0f && d->eta <= 1.0f) : d->eta != 0.0f)
+        return cg_gossip_say_(g, CG_E_ARG,
+            cg_gossip_has_(d, CG_GOSSIP_NEEDS_ETA_)
+                ? "eta must be above 0 and at most 1: .4 suits 2 bits, .05 top-k of 1 %, .1 DEEPSQUEEZE"
+                : "eta is for DEEPSQUEEZE and CHOCO",
+            NULL);
+    if (graph->desc.directed && !cg_gossip_has_(d, CG_GOSSIP_ONE_WAY_))
+        return cg_gossip_say_(
+            g, CG_E_UNSUPPORTED, "a directed graph is for PUSH_SUM: other kinds need both directions", NULL);
+    if ((d->flags & CG_GOSSIP_TOLERATE) && cg_gossip_meets_one_(d) && !cg_gossip_has_(d, CG_GOSSIP_ONE_WAY_))
+        return cg_gossip_say_(g, CG_E_UNSUPPORTED,
+            "a one-peer graph cannot do without a node: its rows would not add up to 1; PUSH_SUM can", NULL);
+    if (!(d->omega >= 0.0f)) return cg_gossip_say_(g, CG_E_ARG, "omega must be 0 or more", NULL);
+    if (!cg_bound_with(&d->op, d->side, d->n)) {
+        (void)cg_op_about(&d->op, d->n, about);
+        return cg_gossip_say_(g, CG_E_ARG, "op: ", about->why);
+    }
+    if (cg_op_about(&d->op, d->n, about) != CG_OK) return cg_gossip_say_(g, CG_E_ARG, "op: ", about->why);
+    if (cg_gossip_has_(d, CG_GOSSIP_EXACT_) && about->omega != 0.0)
+        return cg_gossip_say_(
+            g, CG_E_UNSUPPORTED, "D-SGD sends models as they are, and op loses something: take CHOCO or DCD", NULL);
+    omega = d->omega != 0.0f ? (double)d->omega : about->omega;
+    if (cg_gossip_has_(d, CG_GOSSIP_NEEDS_OMEGA_) && !(d->flags & CG_GOSSIP_ANY_OMEGA) && graph->omega >= 0.0 &&
+        omega > graph->omega) {
+        cg_text_ t = { g->why, g->why + sizeof g->why - 1 };
+        cg_text_str_(&t, "DCD diverges: omega of op is ");
+        cg_text_float_(&t, cg_saturate64_(omega));
+        cg_text_str_(&t, ", and this graph survives ");
+        cg_text_float_(&t, cg_saturate64_(graph->omega));
+        cg_text_str_(&t, "; take CHOCO, or an operator with more bits");
+        *t.at = 0;
+        cg_report_set_(&g->report, CG_E_UNSUPPORTED, cg_status_str(CG_E_UNSUPPORTED), 0, CG_NO_INDEX);
+        return CG_E_UNSUPPORTED;
+    }
+    return CG_OK;
+}
+/* Parts of mem, into *g; NULL mem: only counts. desc has been checked. */
+static uint64_t cg_gossip_plan_(cg_gossip *g, const cg_gossip_desc *d, uint8_t *mem) {
+    const uint64_t vector = cg_mul_sat_(4, d->n);
+    const size_t peers = cg_gossip_count_(d), bound = cg_bound_with(&d->op, d->side, d->n);
+    const cg_op dense = cg_dense();
+    const size_t whole = cg_bound(&dense, d->n);
+    const int replicates = cg_gossip_has_(d, CG_GOSSIP_REPLICATES_), each = cg_gossip_wants_replicas_(d);
+    uint64_t used = 0;
+    if (!whole) return CG_TOO_LARGE_;
+    g->peers = peers;
+    g->packet_cap = bound;
+    g->incoming_cap = replicates && whole > bound ? whole : bound;
+    g->scratch_bytes = cg_scratch(&d->op, d->n);
+    g->peer = (cg_gossip_peer *)cg_sync_take_(mem, &used, cg_mul_sat_(peers, sizeof *g->peer));
+    g->notes = (uint8_t *)cg_sync_take_(mem, &used, 2 * CG_GOSSIP_NOTE_);
+    g->packet = (uint8_t *)cg_sync_take_(mem, &used, g->packet_cap);
+    g->incoming = (uint8_t *)cg_sync_take_(mem, &used, g->incoming_cap);
+    g->scratch = (uint8_t *)cg_sync_take_(mem, &used, g->scratch_bytes);
+    g->half = (float *)cg_sync_take_(mem, &used, vector);
+    g->gathered = (float *)cg_sync_take_(mem, &used, vector);
+    if (cg_gossip_has_(d, CG_GOSSIP_HAS_OWN_)) g->own = (float *)cg_sync_take_(mem, &used, vector);
+    if (cg_gossip_has_(d, CG_GOSSIP_HAS_NEXT_)) g->next = (float *)cg_sync_take_(mem, &used, vector);
+    if (replicates && !each && peers) g->sum = (float *)cg_sync_take_(mem, &used, vector);
+    if (replicates && (each || cg_gossip_has_(d, CG_GOSSIP_FROM_DENSE_)))
+        g->whole = (uint8_t *)cg_sync_take_(mem, &used, whole);
+    for (size_t k = 0; each && k < peers; k++) {
+        float *replica = (float *)cg_sync_take_(mem, &used, vector);
+        if (mem) g->peer[k].replica = replica;
+    }
+    return cg_add_sat_(used, 64);
+}
+static cg_tag cg_gossip_tag_(const cg_gossip *g, int rank, uint64_t step) {
+    cg_tag tag = { 0, 0, 0, 0 };
+    tag.seed = cg_mix64_(g->desc.seed + CG_GOLDEN_ * ((uint64_t)rank + 1));
+    tag.step = step;
+    tag.rank = (uint32_t)rank;
+    return tag;
+}
+/* Where two nodes meet in the order of all edges: edges that a ring, a torus or a hypercube has at once come together,
+   others in an order that depends on nothing. */
+static uint64_t cg_gossip_order_(int a, int b, int nodes, int one_way) {
+    const uint64_t low = (uint64_t)(a < b ? a : b), high = (uint64_t)(a < b ? b : a), differ = low ^ high;
+    uint64_t colour = 40;
+    if (low == high) return 0;
+    if (high - low == 1) colour = low & 1;
+    else if (low == 0 && high == (uint64_t)nodes - 1) colour = high & 1 ? 1 : 2;
+    else if (!(differ & (differ - 1))) colour = 3 + cg_log2_(differ);
+    return colour << 57 | (cg_mix64_(low << 32 | high) >> 8) << 1 | (one_way && a > b ? 1u : 0u);
+}
+static void cg_gossip_peer_add_(cg_gossip *g, size_t k, int to, int from) {
+    cg_gossip_peer p;
+    const int other = to >= 0 ? to : from, one_way = to != from;
+    memset(&p, 0, sizeof p);
+    p.to = to;
+    p.from = from;
+    p.replica = g->peer[k].replica;
+    p.order = cg_gossip_order_(
+        to >= 0 ? g->desc.rank : other, to >= 0 ? other : g->desc.rank, g->desc.graph->desc.nodes, one_way);
+    for (; k && g->peer[k - 1].order > p.order; k--) { /* ascending; each keeps the place of a replica */
+        float *const room = g->peer[k].replica;
+        g->peer[k] = g->peer[k - 1];
+        g->peer[k].replica = room;
+        p.replica = g->peer[k - 1].replica;
+    }
+    g->peer[k] = p;
+}
+static void cg_gossip_meet_all_(cg_gossip *g) {
+    const cg_graph *graph = g->desc.graph;
+    size_t count = 0;
+    if (cg_gossip_meets_one_(&g->desc)) return; /* every step anew */
+    for (int j = 0; j < graph->desc.nodes; j++) {
+        int to = 0, from = 0;
+        if (j == g->desc.rank) continue;
+        to = cg_graph_joined_(graph, g->desc.rank, j, 0);
+        from = cg_graph_joined_(graph, g->desc.rank, j, 1);
+        if (cg_gossip_has_(&g->desc, CG_GOSSIP_ONE_WAY_)) {
+            if (to) cg_gossip_peer_add_(g, count++, j, -1);
+            if (from) cg_gossip_peer_add_(g, count++, -1, j);
+        } else if (to) {
+            cg_gossip_peer_add_(g, count++, j, j);
+        }
+    }
+}
+static uint64_t cg_gossip_hash_(uint64_t h, const void *p, size_t bytes) {
+    const uint8_t *b = (const uint8_t *)p;
+    for (size_t i = 0; i < bytes; i++) h = (h ^ b[i]) * 0x100000001b3u;
+    return cg_mix64_(h);
+}
+static uint64_t cg_gossip_setup_(const cg_gossip_desc *d) {
+    char text[160];
+    uint64_t h = cg_mix64_(d->graph->mark ^ d->n * CG_GOLDEN_);
+    size_t len = 0;
+    if (cg_op_print(&d->op, text, sizeof text) == CG_OK)
+        while (text[len]) len++;
+    h = cg_gossip_hash_(h, text, len);
+    h = cg_mix64_(h ^ ((uint64_t)d->kind << 32 | cg_as_bits_(d->eta)));
+    return cg_mix64_(h ^ d->seed ^ (uint64_t)(d->flags & CG_GOSSIP_TOLERATE) << 63);
+}
+CG_API_ size_t cg_gossip_memory(const cg_gossip_desc *desc) {
+    cg_gossip g;
+    cg_about about;
+    memset(&g, 0, sizeof g);
+    if (!desc || cg_gossip_check_(&g, desc, &about) != CG_OK) return 0;
+    return cg_size_or_zero_(cg_gossip_plan_(&g, desc, NULL));
+}
+static cg_status cg_gossip_make_(cg_gossip *g, const cg_gossip_desc *d, const float *x0, uint8_t *mem) {
+    const cg_tag tag = cg_gossip_tag_(g, d->rank, 0);
+    cg_report report;
+    cg_extra side = CG_ZERO;
+    cg_status s;
+    memset(mem, 0, (size_t)cg_gossip_plan_(g, d, NULL) - 64); /* also what no packet will fill goes out as zeros */
+    cg_gossip_plan_(g, d, mem);
+    if (d->side) side = *d->side;
+    side.report = &report;
+    /* what every step would refuse */
+    s = cg_compress_with(
+        &d->op, &tag, &side, x0, d->n, g->packet, g->packet_cap, &g->len, g->scratch, g->scratch_bytes);
+    if (s != CG_OK) return cg_gossip_say_(g, s, s == CG_E_NONFINITE ? "x0: " : "op: ", report.why);
+    if (d->n && cg_absmax_bits_(x0, d->n) >= CG_INF_BITS_)
+        return cg_gossip_say_(g, CG_E_NONFINITE, "x0 has NaN or Inf", NULL);
+    g->desc = *d;
+    cg_gossip_meet_all_(g);
+    g->setup = cg_gossip_setup_(d);
+    g->weight = 1.0;
+    g->mine = 1; /* what everybody knows: zeros */
+    for (size_t k = 0; k < g->peers; k++) g->peer[k].have = 1, g->peer[k].replicated = 1;
+    if (cg_gossip_has_(d, CG_GOSSIP_FROM_DENSE_)) {
+        g->mine = cg_gossip_hash_(tag.seed, x0, 4 * d->n) | 2;
+        for (size_t k = 0; k < g->peers; k++) g->peer[k].have = 0, g->peer[k].replicated = 0;
+    }
+    if (cg_gossip_has_(d, CG_GOSSIP_OWN_IS_X_)) memcpy(g->own, x0, 4 * d->n);
+    g->why[0] = 0;
+    cg_report_set_(&g->report, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
+    return CG_OK;
+}
+CG_API_ cg_status cg_gossip_init(
+    cg_gossip *gossip, const cg_gossip_desc *desc, const float *x0, void *mem, size_t bytes) {
+    cg_about about;
+    cg_fenv_ env;
+    cg_status s;
+    uint64_t need;
+    if (!gossip) return CG_E_ARG;
+    memset(gossip, 0, sizeof *gossip);
+    if (!desc || (!x0 && desc->n)) return cg_gossip_say_(gossip, CG_E_ARG, "desc or x0 is NULL", NULL);
+    s = cg_gossip_check_(gossip, desc, &about);
+    if (s != CG_OK) return s;
+    need = cg_gossip_plan_(gossip, desc, NULL);
+    if (cg_size_or_zero_(need) == 0) return cg_gossip_say_(gossip, CG_E_ARG, "sizes overflow", NULL);
+    if (!mem || bytes < need) {
+        memset(gossip, 0, sizeof *gossip);
+        cg_gossip_say_(gossip, CG_E_MEMORY, "mem is too small: cg_gossip_memory gives its bytes", NULL);
+        gossip->report.need = need;
+        return CG_E_MEMORY;
+    }
+    env = cg_fenv_enter_();
+    s = cg_gossip_make_(gossip, desc, x0, (uint8_t *)mem + (64 - ((uintptr_t)mem & 63)) % 64);
+    cg_fenv_leave_(env);
+    if (s != CG_OK) gossip->desc.graph = NULL;
+    return s;
+}
+CG_API_ const char *cg_gossip_why(const cg_gossip *gossip) { return gossip ? gossip->why : "gossip is NULL"; }
+CG_API_ void cg_gossip_report(const cg_gossip *gossip, cg_report *report) {
+    if (gossip && report) *report = gossip->report;
+}
+CG_API_ const float *cg_gossip_replica(const cg_gossip *gossip, int node) {
+    for (size_t k = 0; gossip && gossip->desc.graph && k < gossip->peers; k++)
+        if (gossip->peer[k].from == node && gossip->peer[k].replicated) return gossip->peer[k].replica;
+    return NULL;
+}
+
+/* ---- a step ---- */
+
+/* This node fails, or a neighbour of it: the first failure is the step's. */
+static void cg_gossip_fail_(cg_gossip *g, cg_status s, const char *why, int rank, uint64_t at) {
+    if (g->failed) return;
+    g->failed = (uint32_t)s;
+    g->report.status = (uint32_t)s;
+    g->report.why = why;
+    g->report.rank = rank;
+    g->report.at = at;
+}
+/* Compresses what the kind sends. A gradient that is not finite counts as zeros. */
+static void cg_gossip_begin_(cg_gossip *g) {
+    const cg_gossip_row_ *row = cg_gossip_row_of_(&g->desc);
+    const size_t n = g->desc.n;
+    const cg_tag tag = cg_gossip_tag_(g, g->desc.rank, g->step);
+    const float *grad = g->grad, *v;
+    cg_status s;
+    if (!cg_is_finite_(g->rate)) {
+        cg_gossip_fail_(g, CG_E_ARG, "rate must be finite", g->desc.rank, CG_NO_INDEX);
+        return;
+    }
+    v = row->make(g, grad);
+    if (n && (cg_absmax_bits_(g->half, n) >= CG_INF_BITS_ || (v != g->half && cg_absmax_bits_(v, n) >= CG_INF_BITS_))) {
+        const uint64_t at = cg_first_nonfinite_(g->x, n);
+        if (at != CG_NO_INDEX) {
+            cg_gossip_fail_(g, CG_E_NONFINITE, "x has NaN or Inf", g->desc.rank, at);
+            return;
+        }
+        g->grad_status = CG_E_NONFINITE;
+        g->report.at = cg_first_nonfinite_(grad, n);
+        v = row->make(g, NULL);
+    }
+    s = cg_compress_with(
+        &g->desc.op, &tag, g->desc.side, v, n, g->packet, g->packet_cap, &g->len, g->scratch, g->scratch_bytes);
+    if (s != CG_OK) {
+        cg_gossip_fail_(g, s, cg_status_str(s), g->desc.rank, CG_NO_INDEX);
+        return;
+    }
+    if (row->after) row->after(g);
+    cg_gossip_zero_(g, g->gathered);
+    g->becomes = cg_mix64_(cg_gossip_hash_(g->mine ^ cg_mix64_(g->step + 1), g->packet, CG_HEADER_BYTES)) | 2;
+}
+CG_API_ cg_status cg_gossip_start(cg_gossip *gossip, float *x, const float *grad, float rate, uint64_t step) {
+    cg_fenv_ env;
+    if (!gossip || ((!x || !grad) && gossip->desc.n)) return CG_E_ARG;
+    if (!gossip->desc.graph) return CG_E_STATE;
+    cg_report_set_(&gossip->report, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
+    gossip->x = x ? x : gossip->half; /* of no values */
+    gossip->grad = grad ? grad : gossip->half;
+    gossip->rate = rate;
+    gossip->step = step;
+    gossip->at = 0;
+    gossip->failed = gossip->grad_status = 0;
+    gossip->mixed = 0.0f;
+    gossip->heard = 0.0;
+    gossip->sent = gossip->is_whole = 0;
+    gossip->phase = CG_GOSSIP_MEET_;
+    for (size_t k = 0; k < gossip->peers; k++) gossip->peer[k].met = 0;
+    if (cg_gossip_meets_one_(&gossip->desc) && gossip->peers) {
+        const cg_graph_desc *d = &gossip->desc.graph->desc;
+        const int hop = cg_graph_hop_(gossip->desc.graph, step);
+        const int to = cg_graph_around_(d, gossip->desc.rank, hop), from = cg_graph_around_(d, gossip->desc.rank, -hop);
+        /* what was sent must be known for each packet alone, if mass is to stay */
+        cg_gossip_peer_add_(gossip, 0, to, gossip->peers > 1 ? -1 : from);
+        if (gossip->peers > 1) cg_gossip_peer_add_(gossip, 1, -1, from);
+    }
+    env = cg_fenv_enter_();
+    cg_gossip_begin_(gossip);
+    cg_fenv_leave_(env);
+    return CG_OK;
+}
+static int cg_gossip_sends_(const cg_gossip *g) { /* this node, in this step */
+    return !g->failed && (!cg_gossip_has_(&g->desc, CG_GOSSIP_ONE_WAY_) || g->weight >= CG_GOSSIP_LEAST_WEIGHT_);
+}
+static void cg_gossip_note_put_(const cg_gossip *g, const cg_gossip_peer *p, uint8_t *note) {
+    memset(note, 0, CG_GOSSIP_NOTE_);
+    cg_put32_(note, CG_GOSSIP_MAGIC_);
+    cg_put32_(note + 4, 1);
+    cg_put32_(note + 8, cg_gossip_sends_(g) ? 0u : 1u);
+    cg_put64_(note + 16, g->step);
+    cg_put64_(note + 24, g->setup);
+    cg_put64_(note + 32, g->mine);
+    cg_put64_(note + 40, g->becomes);
+    cg_put64_(note + 48, p->have);
+    cg_put64_(note + 56, cg_gossip_sends_(g) ? g->len : 0);
+    cg_put64_(note + 64, cg_as_bits64_(cg_times64_(g->weight, cg_gossip_share_(g))));
+    cg_put32_(note + 72, (uint32_t)g->desc.rank);
+    cg_put32_(note + 76, (uint32_t)p->to);
+    cg_seal_put_(note, CG_GOSSIP_NOTE_, CG_GOSSIP_NOTE_SEAL_);
+}
+/* A neighbour that was not met. */
+static void cg_gossip_miss_(cg_gossip *g, cg_gossip_peer *p, cg_status s, const char *why) {
+    const int rank = p->from >= 0 ? p->from : p->to;
+    p->met = 0;
+    p->replicated = p->replicated && !p->replica; /* to be compared at the next meeting */
+    g->report.rank = rank;
+    if (!(g->desc.flags & CG_GOSSIP_TOLERATE)) cg_gossip_fail_(g, s, why, rank, CG_NO_INDEX);
+}
+/* NULL, or what is wrong with a note of p->from. */
+static const char *cg_gossip_note_wrong_(
+    const cg_gossip *g, const cg_gossip_peer *p, const uint8_t *note, cg_status *s) {
+    const double weight = cg_as_double_(cg_get64_(note + 64));
+    *s = CG_E_CORRUPT;
+    if (cg_get32_(note) != CG_GOSSIP_MAGIC_ || !cg_seal_is_intact_(note, CG_GOSSIP_NOTE_, CG_GOSSIP_NOTE_SEAL_))
+        return "a note of this neighbour is damaged";
+    *s = CG_E_VERSION;
+    if (cg_get32_(note + 4) != 1) return "this neighbour speaks another version";
+    *s = CG_E_MISMATCH;
+    if (cg_get64_(note + 24) != g->setup)
+        return "this neighbour has another graph, kind, operator, n, eta, seed or flags";
+    if (cg_get64_(note + 16) != g->step) return "this neighbour is at another step";
+    if (cg_get32_(note + 72) != (uint32_t)p->from || cg_get32_(note + 76) != (uint32_t)g->desc.rank)
+        return "a note of another node, or for another";
+    *s = CG_E_CORRUPT;
+    if (cg_get64_(note + 56) > g->packet_cap || cg_get32_(note + 12) || cg_get32_(note + 8) > 1)
+        return "a note of this neighbour is damaged";
+    if (!(weight > 0.0 && weight <= (double)g->desc.graph->desc.nodes)) return "a note of this neighbour is damaged";
+    return NULL;
+}
+/* The notes are there: how many bytes go out and come in. */
+static void cg_gossip_noted_(cg_gossip *g, cg_gossip_peer *p, int code) {
+    const uint8_t *note = g->notes + CG_GOSSIP_NOTE_;
+    const int one_way = cg_gossip_has_(&g->desc, CG_GOSSIP_ONE_WAY_), pair = !one_way && p->to == p->from;
+    const int replicates = cg_gossip_has_(&g->desc, CG_GOSSIP_REPLICATES_);
+    const cg_op dense = cg_dense();
+    const char *why;
+    cg_status s;
+    g->out_bytes = g->in_bytes = 0;
+    g->is_whole = 0;
+    if (code) {
+        g->report.code = code;
+        cg_gossip_miss_(g, p, CG_E_TRANSPORT, cg_status_str(CG_E_TRANSPORT));
+        return;
+    }
+    g->report.bytes_out += p->to >= 0 ? CG_GOSSIP_NOTE_ : 0;
+    g->report.bytes_in += p->from >= 0 ? CG_GOSSIP_NOTE_ : 0;
+    g->report.rounds++;
+    if (!pair && p->to >= 0 && cg_gossip_sends_(g)) g->out_bytes = g->len;
+    if (p->from < 0) return;
+    why = cg_gossip_note_wrong_(g, p, note, &s);
+    if (why) {
+        if (pair) g->out_bytes = 0;
+        cg_gossip_miss_(g, p, s, why);
+        return;
+    }
+    if (cg_get32_(note + 8)) {
+        if (!one_way) cg_gossip_miss_(g, p, CG_E_PEER, cg_status_str(CG_E_PEER));
+        return;
+    }
+    g->in_bytes = (size_t)cg_get64_(note + 56);
+    if (!pair) return;
+    if (!cg_gossip_sends_(g)) {
+        g->in_bytes = 0;
+        return;
+    }
+    g->out_bytes = g->len;
+    if (!replicates) return;
+    p->becomes = cg_get64_(note + 40);
+    p->replicated = p->have == cg_get64_(note + 32);
+    if (!p->replicated) g->in_bytes = cg_bound(&dense, g->desc.n); /* known is something old, or nothing */
+    if (cg_get64_(note + 48) != g->mine) g->is_whole = 1;
+    if (!p->replica && (g->is_whole || !p->replicated) && (g->steps || p->have || cg_get64_(note + 48))) {
+        g->in_bytes = g->out_bytes = 0;
+        cg_gossip_miss_(g, p, CG_E_MISMATCH,
+            "sums of replicas are not of what this neighbour has: load states of one step, or set CG_GOSSIP_TOLERATE");
+        return;
+    }
+    if (g->is_whole) {
+        const cg_tag tag = cg_gossip_tag_(g, g->desc.rank, g->step);
+        const float *v = cg_gossip_has_(&g->desc, CG_GOSSIP_FROM_DENSE_) ? g->half : g->own;
+        s = cg_compress(
+            &dense, &tag, v, g->desc.n, g->whole, g->out_bytes = cg_bound(&dense, g->desc.n), &g->whole_len, NULL, 0);
+        COMPGRAD_ASSERT(s == CG_OK && g->whole_len == g->out_bytes);
+        if (s != CG_OK) memset(g->whole, 0, g->out_bytes); /* half is finite, so that this does not happen */
+    }
+}
+/* A packet of p->from is there; whole: not a change. */
+static const char *cg_gossip_take_(cg_gossip *g, cg_gossip_peer *p, cg_status *s) {
+    const int whole = cg_gossip_has_(&g->desc, CG_GOSSIP_REPLICATES_) && !p->replicated;
+    const cg_tag tag = cg_gossip_tag_(g, p->from, g->step);
+    const float w = cg_gossip_has_(&g->desc, CG_GOSSIP_ONE_WAY_) ? 1.0f : cg_gossip_weight_(g, p);
+    cg_info info;
+    *s = cg_inspect(g->incoming, g->in_bytes, &info);
+    if (*s != CG_OK) return "a packet of this neighbour is damaged";
+    *s = CG_E_MISMATCH;
+    if (info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.rank != tag.rank || info.n != g->desc.n)
+        return "a packet of another node, step or n";
+    *s = cg_decode(g->desc.side, g->incoming, g->in_bytes, p->replica ? 1.0f : w, p->replica && whole ? 0.0f : 1.0f,
+        p->replica ? p->replica : g->gathered, g->desc.n);
+    if (*s != CG_OK) return "a packet of this neighbour is damaged";
+    if (p->replica) { /* at once: what was received is known, whatever becomes of this step */
+        p->have = p->becomes;
+        p->replicated = 1;
+    } else {
+        g->mixed = cg_plus_(g->mixed, w);
+    }
+    return NULL;
+}
+static void cg_gossip_took_(cg_gossip *g, cg_gossip_peer *p, int code) {
+    const char *why;
+    cg_status s;
+    if (code) {
+        g->report.code = code;
+        cg_gossip_miss_(g, p, CG_E_TRANSPORT, cg_status_str(CG_E_TRANSPORT));
+        return;
+    }
+    g->report.bytes_out += g->out_bytes;
+    g->report.bytes_in += g->in_bytes;
+    g->report.rounds++;
+    if (g->out_bytes && cg_gossip_has_(&g->desc, CG_GOSSIP_ONE_WAY_)) g->sent++;
+    if (g->in_bytes) {
+        if (g->failed) return; /* discarded: this node is away */
+        why = cg_gossip_take_(g, p, &s);
+        if (why) {
+            cg_gossip_miss_(g, p, s, why);
+            return;
+        }
+        g->heard += cg_as_double_(cg_get64_(g->notes + CG_GOSSIP_NOTE_ + 64));
+    }
+    p->met = 1;
+}
+/* All neighbours have been met, or not: the step is taken, or the first failure returned. */
+static cg_status cg_gossip_end_(cg_gossip *g) {
+    const size_t n = g->desc.n;
+    g->phase = CG_GOSSIP_IDLE_;
+    if (!g->failed) {
+        cg_gossip_row_of_(&g->desc)->finish(g);
+        if (n && cg_absmax_bits_(g->half, n) >= CG_INF_BITS_) /* models of 1e38: saturated rather than lost */
+            for (size_t i = 0; i < n; i++) g->half[i] = g->half[i] != g->half[i] ? 0.0f : cg_saturate_(g->half[i]);
+        memcpy(g->x, g->half, 4 * n);
+        g->mine = g->becomes;
+        for (size_t k = 0; k < g->peers; k++)
+            if (!g->peer[k].replica && cg_gossip_has_(&g->desc, CG_GOSSIP_REPLICATES_)) {
+                g->peer[k].have = g->peer[k].becomes;
+                g->peer[k].replicated = 1;
+            }
+        g->steps++;
+        if (!g->grad_status) return CG_OK;
+        g->report.status = g->grad_status;
+        g->report.why = "grad has NaN or Inf: the step was taken with zeros in its place";
+        g->report.rank = g->desc.rank;
+        return (cg_status)g->grad_status;
+    }
+    /* some neighbours may have taken the packet, and own is changed: let all of them ask for the whole */
+    if (cg_gossip_keeps_replicas_(g)) g->mine = cg_mix64_(g->mine ^ cg_mix64_(g->step + CG_GOLDEN_)) | 2;
+    return (cg_status)g->failed;
+}
+static cg_status cg_gossip_next_(cg_gossip *g, int last_code, cg_io *io) {
+    for (;;) {
+        cg_gossip_peer *p = &g->peer[g->at];
+        if (g->phase == CG_GOSSIP_MEET_) {
+            if (g->at == g->peers) return cg_gossip_end_(g);
+            cg_gossip_note_put_(g, p, g->notes);
+            memset(g->notes + CG_GOSSIP_NOTE_, 0, CG_GOSSIP_NOTE_);
+            io->out = g->notes;
+            io->in = g->notes + CG_GOSSIP_NOTE_;
+            io->out_bytes = p->to >= 0 ? CG_GOSSIP_NOTE_ : 0;
+            io->in_bytes = p->from >= 0 ? CG_GOSSIP_NOTE_ : 0;
+            io->to = p->to;
+            io->from = p->from;
+            g->phase = CG_GOSSIP_NOTED_;
+            break;
+        }
+        if (g->phase == CG_GOSSIP_NOTED_) {
+            cg_gossip_noted_(g, p, last_code);
+            if (g->out_bytes || g->in_bytes) {
+                io->out = g->is_whole ? g->whole : g->packet;
+                io->in = g->incoming;
+                io->out_bytes = g->out_bytes;
+                io->in_bytes = g->in_bytes;
+                io->to = g->out_bytes ? p->to : -1;
+                io->from = g->in_bytes ? p->from : -1;
+                g->phase = CG_GOSSIP_PACKET_;
+                break;
+            }
+        } else {
+            cg_gossip_took_(g, p, last_code);
+        }
+        last_code = 0;
+        g->at++;
+        g->phase = CG_GOSSIP_MEET_;
+    }
+    io->kind = CG_IO_SENDRECV;
+    return CG_AGAIN;
+}
+CG_API_ cg_status cg_gossip_next(cg_gossip *gossip, int last_code, cg_io *io) {
+    cg_fenv_ env;
+    cg_status s;
+    if (!gossip || !io) return CG_E_ARG;
+    memset(io, 0, sizeof *io);
+    if (!gossip->desc.graph || gossip->phase == CG_GOSSIP_IDLE_) return CG_E_STATE;
+    env = cg_fenv_enter_();
+    s = cg_gossip_next_(gossip, last_code, io);
+    cg_fenv_leave_(env);
+    return s;
+}
+CG_API_ cg_status cg_gossip_step(cg_gossip *gossip, const cg_transport *transport, float *x, const float *grad,
+    float rate, uint64_t step, cg_report *report) {
+    cg_io io;
+    int code = 0;
+    cg_status s;
+    if (report) cg_report_set_(report, CG_E_ARG, "gossip, transport, x or grad is NULL", 0, CG_NO_INDEX);
+    if (!gossip || !transport || ((!x || !grad) && gossip->desc.n)) return CG_E_ARG;
+    if (!transport->sendrecv) {
+        if (report) cg_report_set_(report, CG_E_UNSUPPORTED, "gossip needs the callback sendrecv", 0, CG_NO_INDEX);
+        return CG_E_UNSUPPORTED;
+    }
+    s = cg_gossip_start(gossip, x, grad, rate, step);
+    if (s == CG_OK)
+        while ((s = cg_gossip_next(gossip, code, &io)) == CG_AGAIN) code = cg_io_run(transport, &io);
+    if (report) *report = gossip->report;
+    return s;
+}
+
+/* src/sync/gossip_save.h */
+/* gossip_save: the state of gossip as bytes, the same on every machine, and back
+
+   Offers   the public cg_gossip_save_bytes, cg_gossip_save and cg_gossip_load
+   Needs    gossip, local_save; seals of core
+   Touches  the caller's buffer; loading all of the state but its description
+   A blob is little-endian. Nothing is loaded before all of it has been checked.
+
+   byte 0 "cgos"  4 version  8 peers  12 zeros  16 n  24 setup  32 mine  40 weight (double)  48 checksum of everything
+   else (16 bytes)  64 steps  72 rank  76 zeros  80 of each peer: from (u32), replicated (u32), have (u64); then own,
+   sum and replicas as floats */
+
+enum { CG_GOSSIP_HEADER_ = 80, CG_GOSSIP_ENTRY_ = 16, CG_GOSSIP_SEAL_ = 48 };
+#define CG_GOSSIP_SAVED_ 0x736f6763u /* "cgos" */
+
+static uint64_t cg_gossip_vectors_(const cg_gossip *g) {
+    return (g->own ? 1u : 0u) + (g->sum ? 1u : 0u) + (cg_gossip_keeps_replicas_(g) ? g->peers : 0u);
+}
+CG_API_ size_t cg_gossip_save_bytes(const cg_gossip *gossip) {
+    if (!gossip || !gossip->desc.graph) return 0;
+    return cg_size_or_zero_(cg_add_sat_(CG_GOSSIP_HEADER_ + cg_mul_sat_(CG_GOSSIP_ENTRY_, gossip->peers),
+        cg_mul_sat_(cg_gossip_vectors_(gossip), cg_mul_sat_(4, gossip->desc.n))));
+}
+/* A peer of the step alone is not part of the state. */
+static uint32_t cg_gossip_saved_peer_(const cg_gossip *g, size_t k) {
+    return cg_gossip_meets_one_(&g->desc) ? 0u : (uint32_t)g->peer[k].from;
+}
+CG_API_ cg_status cg_gossip_save(const cg_gossip *gossip, void *buf, size_t cap, size_t *len) {
+    uint8_t *const start = (uint8_t *)buf;
+    uint8_t *p = start + CG_GOSSIP_HEADER_;
+    const size_t bytes = cg_gossip_save_bytes(gossip);
+    if (len) *len = 0;
+    if (!gossip || !buf || !len) return CG_E_ARG;
+    if (!gossip->desc.graph || gossip->phase != CG_GOSSIP_IDLE_) return CG_E_STATE;
+    if (!bytes || cap < bytes) return CG_E_CAPACITY;
+    memset(start, 0, CG_GOSSIP_HEADER_);
+    cg_put32_(start, CG_GOSSIP_SAVED_);
+    cg_put32_(start + 4, 1);
+    cg_put32_(start + 8, (uint32_t)gossip->peers);
+    cg_put64_(start + 16, gossip->desc.n);
+    cg_put64_(start + 24, gossip->setup);
+    cg_put64_(start + 32, gossip->mine);
+    cg_put64_(start + 40, cg_as_bits64_(gossip->weight));
+    cg_put64_(start + 64, gossip->steps);
+    cg_put32_(start + 72, (uint32_t)gossip->desc.rank);
+    for (size_t k = 0; k < gossip->peers; k++, p += CG_GOSSIP_ENTRY_) {
+        cg_put32_(p, cg_gossip_saved_peer_(gossip, k));
+        cg_put32_(p + 4, (uint32_t)gossip->peer[k].replicated);
+        cg_put64_(p + 8, gossip->peer[k].have);
+    }
+    if (gossip->own) p = cg_sync_put_floats_(p, gossip->own, gossip->desc.n);
+    if (gossip->sum) p = cg_sync_put_floats_(p, gossip->sum, gossip->desc.n);
+    for (size_t k = 0; k < gossip->peers && gossip->peer[k].replica; k++)
+        p = cg_sync_put_floats_(p, gossip->peer[k].replica, gossip->desc.n);
+    cg_seal_put_(start, bytes, CG_GOSSIP_SEAL_);
+    *len = bytes;
+    return CG_OK;
+}
+static cg_status cg_gossip_blob_check_(const cg_gossip *g, const uint8_t *p, size_t len) {
+    const size_t floats = CG_GOSSIP_HEADER_ + CG_GOSSIP_ENTRY_ * g->peers;
+    double weight;
+    if (len < CG_GOSSIP_HEADER_ || len % 4 || cg_get32_(p) != CG_GOSSIP_SAVED_) return CG_E_CORRUPT;
+    if (!cg_seal_is_intact_(p, len, CG_GOSSIP_SEAL_)) return CG_E_CORRUPT;
+    if (cg_get32_(p + 4) != 1) return CG_E_VERSION;
+    if (cg_get32_(p + 8) != g->peers || cg_get64_(p + 16) != g->desc.n || cg_get64_(p + 24) != g->setup ||
+        cg_get32_(p + 72) != (uint32_t)g->desc.rank)
+        return CG_E_MISMATCH;
+    weight = cg_as_double_(cg_get64_(p + 40));
+    if (len != cg_gossip_save_bytes(g) || cg_get32_(p + 12) || cg_get32_(p + 76)) return CG_E_CORRUPT;
+    if (!(weight > 0.0 && weight <= (double)g->desc.graph->desc.nodes)) return CG_E_CORRUPT;
+    for (size_t k = 0; k < g->peers; k++) {
+        const uint8_t *entry = p + CG_GOSSIP_HEADER_ + CG_GOSSIP_ENTRY_ * k;
+        if (cg_get32_(entry) != cg_gossip_saved_peer_(g, k) || cg_get32_(entry + 4) > 1) return CG_E_CORRUPT;
+    }
+    return cg_sync_finite_(p + floats, (len - floats) / 4) ? CG_OK : CG_E_CORRUPT;
+}
+CG_API_ cg_status cg_gossip_load(cg_gossip *gossip, const void *buf, size_t len) {
+    const uint8_t *p = (const uint8_t *)buf;
+    cg_status s;
+    if (!gossip || !buf) return CG_E_ARG;
+    if (!gossip->desc.graph || gossip->phase != CG_GOSSIP_IDLE_) return CG_E_STATE;
+    s = cg_gossip_blob_check_(gossip, p, len);
+    if (s != CG_OK) return s;
+    gossip->mine = cg_get64_(p + 32);
+    gossip->weight = cg_as_double_(cg_get64_(p + 40));
+    gossip->steps = cg_get64_(p + 64);
+    p += CG_GOSSIP_HEADER_;
+    for (size_t k = 0; k < gossip->peers; k++, p += CG_GOSSIP_ENTRY_) {
+        gossip->peer[k].replicated = (int)cg_get32_(p + 4);
+        gossip->peer[k].have = cg_get64_(p + 8);
+    }
+    if (gossip->own) p = cg_sync_get_floats_(p, gossip->own, gossip->desc.n);
+    if (gossip->sum) p = cg_sync_get_floats_(p, gossip->sum, gossip->desc.n);
+    for (size_t k = 0; k < gossip->peers && gossip->peer[k].replica; k++)
+        p = cg_sync_get_floats_(p, gossip->peer[k].replica, gossip->desc.n);
     return CG_OK;
 }
 

@@ -53,4 +53,5 @@ header compgrad_sketch.h sketch/manual.h sketch/api.h sketch/begin.h core/base/f
     sketch/sketched.h sketch/fetched.h core/base/fp_end.h core/base/end.h
 
 header compgrad_sync.h sync/manual.h sync/api.h sync/begin.h core/base/fp_begin.h sync/spectrum.h sync/graph.h \
-    sync/graph_make.h sync/local.h sync/local_save.h core/base/fp_end.h core/base/end.h
+    sync/graph_make.h sync/local.h sync/local_save.h \
+    sync/gossip_kinds.h sync/gossip.h sync/gossip_save.h core/base/fp_end.h core/base/end.h

@@ -56,6 +56,98 @@ CG_API_ double cg_graph_omega(const cg_graph *graph); /* the largest omega that 
 /* The factor of what j sends in the sum of i at that step; 0: i hears nothing of j. i = j: what i keeps of its own. */
 CG_API_ float cg_graph_weight(const cg_graph *graph, int i, int j, uint64_t step);
 
+/* ---- gossip: every node mixes its model with those of its neighbours; the table of kinds is in the manual above
+   ---- */
+
+typedef enum cg_gossip_kind {
+    CG_GOSSIP_DSGD = 0,
+    CG_GOSSIP_DSGD_COMBINE_FIRST,
+    CG_GOSSIP_NAIVE,
+    CG_GOSSIP_DCD,
+    CG_GOSSIP_DEEPSQUEEZE,
+    CG_GOSSIP_CHOCO,
+    CG_GOSSIP_PUSH_SUM
+} cg_gossip_kind;
+enum { /* cg_gossip_desc.flags */
+    /* a neighbour whose message fails is away for this step; DCD and CHOCO then keep a replica of each neighbour */
+    CG_GOSSIP_TOLERATE = 1,
+    CG_GOSSIP_ANY_OMEGA = 2 /* DCD also with an operator under which it diverges */
+};
+typedef struct cg_gossip_desc { /* equal on all nodes but for rank; a zero field means its default */
+    cg_op op;
+    size_t n;
+    uint32_t kind;         /* cg_gossip_kind */
+    const cg_graph *graph; /* must stay valid */
+    int rank;              /* this node */
+    float eta;             /* DEEPSQUEEZE and CHOCO: above 0, at most 1; no default */
+    uint64_t seed;         /* nodes draw samples, rotations and rounding by themselves, from a hash of seed and rank */
+    uint32_t flags;
+    float omega;          /* DCD: of a codec of yours, if you know it; 0: what cg_op_about says */
+    const cg_extra *side; /* codecs; must stay valid */
+} cg_gossip_desc;
+typedef struct cg_gossip_peer { /* one message out, one in; private */
+    int to, from;               /* negative: none */
+    int replicated;             /* replica holds what `from` had under the name `have` */
+    int met;                    /* in this step */
+    uint64_t order;             /* all nodes meet in the order of this, so that none waits in a circle */
+    uint64_t have, becomes;     /* the name of what is known of `from`, before and after this step; 0: nothing */
+    float *replica;             /* NULL: sums suffice */
+} cg_gossip_peer;
+typedef struct cg_gossip { /* you allocate it; its arrays are inside mem */
+    cg_gossip_desc desc;
+    size_t peers;
+    cg_gossip_peer *peer;
+    /* n floats each, NULL if the kind has none: its public copy, residual or numerator; the sum of its neighbours' */
+    float *own, *sum;
+    double weight;          /* PUSH_SUM */
+    uint64_t mine, becomes; /* names of what neighbours know of this node, before and after this step */
+    uint64_t setup;         /* hash of what must be equal on all nodes */
+    uint64_t steps;         /* that have ended well */
+    /* the step under way; private */
+    float *half, *gathered, *next;
+    uint8_t *packet, *incoming, *whole, *scratch, *notes;
+    size_t packet_cap, incoming_cap, scratch_bytes, len, whole_len, at, out_bytes, in_bytes;
+    float *x;
+    const float *grad;
+    float rate, mixed;
+    double heard;
+    int sent, phase, is_whole;
+    uint64_t step;
+    uint32_t failed, grad_status;
+    cg_report report;
+    char why[200];
+} cg_gossip;
+
+/* Bytes that cg_gossip_init needs; 0: the description is refused (cg_gossip_init says why), or they overflow. */
+CG_API_ size_t cg_gossip_memory(const cg_gossip_desc *desc);
+/* Makes *gossip; mem is yours, may have any alignment and must stay in place. x0: n floats, this node's own, may differ
+   between nodes. DCD needs what its neighbours have: in its first step nodes send their models as they are, 4 n bytes,
+   and mix from the second step on; CHOCO starts from 0. CG_E_UNSUPPORTED: this kind, graph and operator do not go
+   together, or DCD would diverge; cg_gossip_why says it with numbers. */
+CG_API_ CG_CHECKED_ cg_status cg_gossip_init(
+    cg_gossip *gossip, const cg_gossip_desc *desc, const float *x0, void *mem, size_t bytes);
+CG_API_ const char *cg_gossip_why(const cg_gossip *gossip); /* why cg_gossip_init refused; text inside *gossip */
+/* One step: x[0..n) := the mix of x - rate * grad with its neighbours'. step must be equal on all nodes. Between
+   steps x stays as it is, for DCD and PUSH_SUM. The transport needs sendrecv.
+   If grad is not finite, the step is taken with a gradient of zeros, and returns CG_E_NONFINITE. Any other error leaves
+   x and the state as they were, and neighbours hear that this node is away; without CG_GOSSIP_TOLERATE they fail as
+   well (CG_E_PEER). With it, x is mixed with those that were met, W stays symmetric and its rows add up to 1, and
+   report->rank is the last node that was not met; the status is CG_OK. */
+CG_API_ CG_CHECKED_ cg_status cg_gossip_step(cg_gossip *gossip, const cg_transport *transport, float *x,
+    const float *grad, float rate, uint64_t step, cg_report *report);
+/* The same message by message, as cg_exchange_start and cg_exchange_next: every io is a CG_IO_SENDRECV. What arrives
+   may be any bytes. x and grad must stay until the end. */
+CG_API_ CG_CHECKED_ cg_status cg_gossip_start(
+    cg_gossip *gossip, float *x, const float *grad, float rate, uint64_t step);
+CG_API_ CG_CHECKED_ cg_status cg_gossip_next(cg_gossip *gossip, int last_code, cg_io *io);
+CG_API_ void cg_gossip_report(const cg_gossip *gossip, cg_report *report);
+/* What this node keeps of another: n floats, or NULL (sums, nothing known of it, no neighbour). */
+CG_API_ const float *cg_gossip_replica(const cg_gossip *gossip, int node);
+CG_API_ size_t cg_gossip_save_bytes(const cg_gossip *gossip);
+CG_API_ CG_CHECKED_ cg_status cg_gossip_save(const cg_gossip *gossip, void *buf, size_t cap, size_t *len);
+/* Restores a saved state; buf may be any bytes. Give x the value it had, too. After an error *gossip is as it was. */
+CG_API_ CG_CHECKED_ cg_status cg_gossip_load(cg_gossip *gossip, const void *buf, size_t len);
+
 /* ---- local SGD: models are trained apart, and averaged now and then ---- */
 
 enum { CG_LOCAL_MODELS = 1 /* what is averaged are models; otherwise deltas, anchor - x */ };

@@ -1,6 +1,6 @@
 /* graph: the kinds of graphs, checks of a description, and neighbours and weights
 
-   Offers   cg_graph_list_, cg_graph_degree_, cg_graph_hop_, cg_graph_pair_weight_; the table of kinds; what
+   Offers   cg_graph_joined_, cg_graph_degree_, cg_graph_hop_, cg_graph_edge_weight_; the table of kinds; what
             cg_graph_init needs but for the spectrum
    Needs    spectrum; base
    Touches  the graph and the memory that it is given
@@ -159,17 +159,22 @@ static size_t cg_graph_named_list_(const cg_graph_desc *d, int i, int *peers) {
     }
     return kept;
 }
-CG_OFFERED_ size_t cg_graph_list_(const cg_graph *g, int i, int *peers) {
-    size_t count;
-    if (!g->first) return cg_graph_named_list_(&g->desc, i, peers);
-    count = (size_t)(g->first[i + 1] - g->first[i]);
-    memcpy(peers, g->peer + g->first[i], count * sizeof *peers);
-    return count;
-}
 /* Neighbours that i sends to. Of named kinds all nodes but the star's have as many. */
 static size_t cg_graph_degree_(const cg_graph *g, int i) {
     if (g->first) return (size_t)(g->first[i + 1] - g->first[i]);
     return cg_graph_has_(g, CG_GRAPH_CENTRED_) && i ? 1 : g->most;
+}
+/* Whether i sends to j; back: whether j sends to i. */
+static int cg_graph_joined_(const cg_graph *g, int i, int j, int back) {
+    const uint64_t *first = back ? g->first_back : g->first;
+    const int *peer = back ? g->peer_back : g->peer;
+    const cg_graph_row_ *row = &cg_graph_rows_[g->desc.kind];
+    if (i == j) return 0;
+    for (uint64_t k = first ? first[i] : 0; first && k < first[i + 1]; k++)
+        if (peer[k] == j) return 1;
+    for (size_t k = 0; !first && k < row->count(&g->desc); k++)
+        if (row->peer(&g->desc, i, (int)k) == j) return 1;
+    return 0;
 }
 /* Graphs that change: at that step i sends to i + hop, and hears of i - hop. */
 static int cg_graph_hop_(const cg_graph *g, uint64_t step) {
