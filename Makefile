@@ -25,6 +25,7 @@ help:
 	@echo 'make bench      speed against the memory, plain C, dense exchanges, e += g and textbook sketches  (BENCH=--quick: a short one);'
 	@echo '                on real gradients too, after make train TRAIN="--method dense --dump-gradients bench/out/gradients"'
 	@echo 'make kernels    speed of every kernel beside that of another commit, in one run  (BEFORE=commit; KERNELS="--isa avx2 --only pack")'
+	@echo 'make small      what a call costs where vectors are short, beside another commit and a naive heap  (BEFORE=commit)'
 	@echo 'make examples   build and run examples/'
 	@echo 'make headers    make compgrad*.h of the files in src/, which is where to change them: see src/README.md'
 	@echo 'make install    copy the headers to PREFIX/include            (PREFIX=$(PREFIX), DESTDIR)'
@@ -73,11 +74,18 @@ bench: build/bench build/exchange build/ef build/sketch
 
 # Both builds in one program, each with its own headers; the earlier ones come from git.
 kernels: bench/kernels.c $(HEADERS) | build/examples
-	@rm -rf build/before && mkdir -p build/before && git archive '$(BEFORE)' $(HEADERS) | tar -x -f - -C build/before
+	@rm -rf build/before && mkdir -p build/before && git archive '$(BEFORE)' $$(git ls-tree --name-only '$(BEFORE)' | grep '^compgrad.*\.h$$') | tar -x -f - -C build/before
 	@$(CC) -std=c99 $(CFLAGS) -DSIDE=kernels_before -Ibuild/before -c $< -o build/before/kernels.o
 	@$(CC) -std=c99 $(CFLAGS) -DSIDE=kernels_after -I. -c $< -o build/kernels.o
 	@$(CC) -std=c99 $(CFLAGS) $< build/kernels.o build/before/kernels.o -o build/kernels $(LDFLAGS)
 	@build/kernels $(KERNELS)
+
+small: bench/small.c $(HEADERS) | build/examples
+	@rm -rf build/before && mkdir -p build/before && git archive '$(BEFORE)' compgrad.h | tar -x -f - -C build/before
+	@$(CC) -std=c99 $(CFLAGS) -DSIDE=small_before -Ibuild/before -c $< -o build/before/small.o
+	@$(CC) -std=c99 $(CFLAGS) -DSIDE=small_after -I. -c $< -o build/small.o
+	@$(CC) -std=c99 $(CFLAGS) $< build/small.o build/before/small.o -o build/small $(LDFLAGS)
+	@build/small
 
 examples: $(EXAMPLES)
 	@set -e; for e in $(EXAMPLES); do echo "== $$e"; $$e; done
@@ -122,4 +130,4 @@ install:
 clean:
 	rm -rf build bench/out
 
-.PHONY: help test test-long demo train results operators bench kernels examples headers install clean
+.PHONY: help test test-long demo train results operators bench kernels small examples headers install clean
