@@ -5907,10 +5907,9 @@ CG_INLINE_ size_t cg_index_get_any_(cg_index_bits_ *r, uint64_t *index, size_t c
                 if (CG_LIKELY_(r->end - p > 8)) {
                     low = cg_get64_(p) >> shift;
                     if (r->low_bits + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
-                } else { /* among the last 8 bytes; low_bits + shift <= 64, as high bits follow the low parts */
-                    low = 0;
-                    for (unsigned b = 0; b < 8 && p + b < r->end; b++) low |= (uint64_t)p[b] << 8 * b;
-                    low >>= shift;
+                } else { /* among the last 8 bytes of at least 8: high bits are words that follow those of low parts */
+                    const unsigned beyond = (unsigned)(8 - (r->end - p)) * 8;
+                    low = beyond < 64 && r->end - r->low_part >= 8 ? cg_get64_(r->end - 8) >> beyond >> shift : 0;
                 }
                 h = h << r->low_bits | (low & mask);
                 at += r->low_bits;
@@ -8028,10 +8027,27 @@ static const char *cg_op_conflict_(const cg_op *op, uint32_t traits, unsigned *s
         return "k needs topk, mstopk or randk, as in 'topk:k=100'";
     return NULL;
 }
+/* Is everything but the quantizer zero? Six stages of 12 bytes lie one behind the other, then k. */
+static int cg_is_quantizer_alone_(const cg_op *op) {
+    uint64_t before[4], behind[3];
+    uint32_t last;
+    memcpy(before, op, 32);
+    memcpy(&last, (const uint8_t *)op + 32, 4);
+    memcpy(behind, (const uint8_t *)op + 48, 24);
+    return !(before[0] | before[1] | before[2] | before[3] | last | behind[0] | behind[1] | behind[2] | op->k |
+        op->reserved);
+}
 /* All stages of op, each by itself and together. Any bytes may be in *op. CG_OK is what the rest of the
    implementation relies on; errors as those of cg_stage_check_. */
 static cg_status cg_op_resolve_(const cg_op *op, uint32_t *traits) {
     unsigned at;
+    if (cg_is_quantizer_alone_(op)) { /* the operators of which small tensors have most */
+        const cg_status s = cg_stage_is_empty_(&op->quantize) ? CG_OK
+                                                              : cg_stage_check_(CG_SLOT_QUANTIZE_, &op->quantize);
+        if (s != CG_OK) return s;
+        *traits = cg_stage_row_of_(CG_SLOT_QUANTIZE_, &op->quantize)->traits;
+        if (!(*traits & CG_WANTS_ROTATION_)) return CG_OK;
+    }
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         const cg_stage *stage = cg_op_stage_const_(op, slot);
         cg_status s = cg_stage_is_empty_(stage) ? CG_OK : cg_stage_check_(slot, stage);
@@ -9045,14 +9061,12 @@ static void cg_stage_get_(const uint8_t *q, cg_stage *stage) {
 }
 /* CG_HEADER_BYTES at p, with a checksum of zeros. All of info but packet_bytes is stored, op.k only as drawn or k. */
 static void cg_header_put_(uint8_t *p, const cg_info *info) {
-    memset(p, 0, CG_HEADER_BYTES);
     memcpy(p, cg_magic_, 5);
     p[5] = (uint8_t)(cg_has_segments_(info) ? info->segment_flags : info->index_code);
-    if (cg_has_segments_(info)) {
-        p[4] = CG_FORMAT_SEGMENTS_;
-        cg_put32_(p + 148, info->segments);
-    }
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
+    p[6] = p[7] = 0;
+    if (cg_has_segments_(info)) p[4] = CG_FORMAT_SEGMENTS_;
+    if (!CG_BIG_ENDIAN_) memcpy(p + 8, &info->op, 12 * CG_SLOT_COUNT_); /* stages lie in memory as in the header */
+    for (unsigned slot = 0; CG_BIG_ENDIAN_ && slot < CG_SLOT_COUNT_; slot++)
         cg_stage_put_(p + 8 + 12 * slot, cg_op_stage_const_(&info->op, slot));
     cg_put64_(p + 80, info->n);
     cg_put64_(p + 88, info->drawn);
@@ -9064,6 +9078,8 @@ static void cg_header_put_(uint8_t *p, const cg_info *info) {
     cg_put64_(p + 128, info->value_bytes);
     cg_put64_(p + 136, info->index_bytes);
     cg_put32_(p + 144, cg_as_bits_(info->threshold));
+    cg_put32_(p + 148, cg_has_segments_(info) ? info->segments : 0);
+    memset(p + CG_CHECKSUM_OFFSET_, 0, 16);
 }
 
 /* Bytes of k indices below universe; the maximum where a code's length varies; 0 for CG_CODE_AUTO, which means no
@@ -9174,7 +9190,8 @@ static cg_status cg_header_get_like_(
     if (p[4] != cg_magic_[4] && !segmented) return CG_E_VERSION;
     info->index_code = p[5];
     info->segments = info->segment_flags = 0;
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
+    if (!CG_BIG_ENDIAN_) memcpy(&info->op, p + 8, 12 * CG_SLOT_COUNT_);
+    for (unsigned slot = 0; CG_BIG_ENDIAN_ && slot < CG_SLOT_COUNT_; slot++)
         cg_stage_get_(p + 8 + 12 * slot, cg_op_stage_(&info->op, slot));
     info->op.k = info->op.reserved = 0;
     is_known = known && !op->k && cg_same_stages_(&info->op, op);
@@ -12153,8 +12170,11 @@ static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
 }
 /* Lengths. Elias-Fano stores the low bits of each index, then a bit string of k ones and as many zeros as there are
    different high parts. */
-static unsigned cg_elias_fano_low_bits_(uint64_t universe, uint64_t k) {
-    return k && universe / k ? cg_log2_(universe / k) : 0;
+static unsigned cg_elias_fano_low_bits_(uint64_t universe, uint64_t k) { /* of universe/k, without the division */
+    unsigned bits;
+    if (!k || universe < k) return 0;
+    bits = cg_log2_(universe) - cg_log2_(k);
+    return bits - (k << bits > universe);
 }
 static uint64_t cg_elias_fano_low_bytes_(uint64_t universe, uint64_t k) {
     return cg_word_bytes_(cg_mul_sat_(k, cg_elias_fano_low_bits_(universe, k)));
@@ -12246,13 +12266,14 @@ typedef struct cg_index_reader_ {
 } cg_index_reader_;
 
 /* At the first index of a packet whose header is info and whose index section is at p. */
-static cg_index_reader_ cg_index_open_(const cg_info *info, const cg_plan_ *plan, const uint8_t *p) {
+static cg_index_reader_ cg_index_open_(
+    const cg_kernels_ *kernels, const cg_info *info, const cg_plan_ *plan, const uint8_t *p) {
     cg_index_reader_ r;
     const uint64_t k = cg_index_count_(plan, info->k);
     r.transformed_n = plan->transformed_n;
     r.values_per_index = plan->values_per_index;
     r.universe = plan->universe;
-    r.kernels = cg_kernels_now_();
+    r.kernels = kernels;
     r.coder = cg_index_coder_at_(info->index_code);
     r.bits.bitmap = 0;
     r.bits.low_bits = 0;
@@ -13724,7 +13745,7 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     uint64_t next;
     int ok;
     if (!info->index_bytes) return k == 0 || !cg_has_indices_(&d->plan);
-    r = cg_index_open_(info, &d->plan, d->index);
+    r = cg_index_open_(d->kernels, info, &d->plan, d->index);
     if (!r.coder->padding_ok(&r, k)) return 0;
     ok = r.coder->check(&r, k, &next);
     if (!ok) return 0;
@@ -13803,7 +13824,8 @@ typedef struct cg_selection_reader_ {
    if there is one. */
 static void cg_selection_reader_open_(cg_selection_reader_ *sel, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     const cg_decoder_ *owner = d->support ? d->support : d;
-    if (!cg_has_segments_(&owner->info)) sel->reader = cg_index_open_(&owner->info, &owner->plan, owner->index);
+    if (!cg_has_segments_(&owner->info))
+        sel->reader = cg_index_open_(owner->kernels, &owner->info, &owner->plan, owner->index);
     else sel->reader.values_per_index = 1;
     sel->cursor = cursor;
     if (cursor) cg_piece_cursor_open_(cursor, 0, 0);
@@ -14247,7 +14269,8 @@ static cg_status cg_select_given_(const cg_selector_ *p) {
     if (s != CG_OK) return s;
     support.walk = &walk;
     k = cg_coordinate_count_(&support);
-    if (!cg_has_segments_(&support.info)) r = cg_index_open_(&support.info, &support.plan, support.index);
+    if (!cg_has_segments_(&support.info))
+        r = cg_index_open_(support.kernels, &support.info, &support.plan, support.index);
     else memset(&r, 0, sizeof r);
     for (size_t first = 0, many; first < (size_t)k; first += many) {
         many = cg_min_(CG_SPARSE_BATCH_, (size_t)k - first);
@@ -14349,7 +14372,7 @@ static void cg_clear_opened_(cg_decoder_ *d) {
     if (!cg_is_sampled_(&d->info.op) && (!d->info.op.select.id || cg_is_transformed_(&d->info.op))) {
         memset(d->y, 0, 4 * (size_t)d->info.n);
     } else {
-        cg_index_reader_ r = cg_index_open_(&d->info, &d->plan, d->index);
+        cg_index_reader_ r = cg_index_open_(d->kernels, &d->info, &d->plan, d->index);
         uint64_t index[CG_SPARSE_BATCH_];
         for (size_t first = 0, many; first < cg_coordinate_count_(d); first += many) {
             many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(d) - first);
@@ -14612,7 +14635,7 @@ static void cg_segment_walk_get_(const cg_decoder_ *support, int start, size_t m
                 memset(index + i, 0, 8 * (many - i)); /* cannot be: the support was verified */
                 return;
             }
-            w->reader = cg_index_open_(&w->segment.info, &w->segment.plan, w->segment.index);
+            w->reader = cg_index_open_(w->segment.kernels, &w->segment.info, &w->segment.plan, w->segment.index);
             w->base = w->cursor.first;
             w->next = 0;
             w->count = cg_coordinate_count_(&w->segment);
@@ -15824,7 +15847,7 @@ typedef struct cg_sparse_reader_ {
 
 /* At the first pair of an opened packet that has been verified; d->info.k is the number of pairs. */
 CG_OFFERED_ void cg_sparse_reader_open_(cg_sparse_reader_ *r, const cg_decoder_ *d) {
-    r->indices = cg_index_open_(&d->info, &d->plan, d->index);
+    r->indices = cg_index_open_(d->kernels, &d->info, &d->plan, d->index);
     r->values = d->codes;
     r->unread = (size_t)d->info.k;
     r->window_next = r->window_n = 0;

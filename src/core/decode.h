@@ -112,7 +112,8 @@ static cg_status cg_select_given_(const cg_selector_ *p) {
     if (s != CG_OK) return s;
     support.walk = &walk;
     k = cg_coordinate_count_(&support);
-    if (!cg_has_segments_(&support.info)) r = cg_index_open_(&support.info, &support.plan, support.index);
+    if (!cg_has_segments_(&support.info))
+        r = cg_index_open_(support.kernels, &support.info, &support.plan, support.index);
     else memset(&r, 0, sizeof r);
     for (size_t first = 0, many; first < (size_t)k; first += many) {
         many = cg_min_(CG_SPARSE_BATCH_, (size_t)k - first);
@@ -214,7 +215,7 @@ static void cg_clear_opened_(cg_decoder_ *d) {
     if (!cg_is_sampled_(&d->info.op) && (!d->info.op.select.id || cg_is_transformed_(&d->info.op))) {
         memset(d->y, 0, 4 * (size_t)d->info.n);
     } else {
-        cg_index_reader_ r = cg_index_open_(&d->info, &d->plan, d->index);
+        cg_index_reader_ r = cg_index_open_(d->kernels, &d->info, &d->plan, d->index);
         uint64_t index[CG_SPARSE_BATCH_];
         for (size_t first = 0, many; first < cg_coordinate_count_(d); first += many) {
             many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(d) - first);

@@ -24,7 +24,8 @@ typedef struct cg_selection_reader_ {
    if there is one. */
 static void cg_selection_reader_open_(cg_selection_reader_ *sel, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     const cg_decoder_ *owner = d->support ? d->support : d;
-    if (!cg_has_segments_(&owner->info)) sel->reader = cg_index_open_(&owner->info, &owner->plan, owner->index);
+    if (!cg_has_segments_(&owner->info))
+        sel->reader = cg_index_open_(owner->kernels, &owner->info, &owner->plan, owner->index);
     else sel->reader.values_per_index = 1;
     sel->cursor = cursor;
     if (cursor) cg_piece_cursor_open_(cursor, 0, 0);

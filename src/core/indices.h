@@ -49,8 +49,11 @@ static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
 }
 /* Lengths. Elias-Fano stores the low bits of each index, then a bit string of k ones and as many zeros as there are
    different high parts. */
-static unsigned cg_elias_fano_low_bits_(uint64_t universe, uint64_t k) {
-    return k && universe / k ? cg_log2_(universe / k) : 0;
+static unsigned cg_elias_fano_low_bits_(uint64_t universe, uint64_t k) { /* of universe/k, without the division */
+    unsigned bits;
+    if (!k || universe < k) return 0;
+    bits = cg_log2_(universe) - cg_log2_(k);
+    return bits - (k << bits > universe);
 }
 static uint64_t cg_elias_fano_low_bytes_(uint64_t universe, uint64_t k) {
     return cg_word_bytes_(cg_mul_sat_(k, cg_elias_fano_low_bits_(universe, k)));
@@ -142,13 +145,14 @@ typedef struct cg_index_reader_ {
 } cg_index_reader_;
 
 /* At the first index of a packet whose header is info and whose index section is at p. */
-static cg_index_reader_ cg_index_open_(const cg_info *info, const cg_plan_ *plan, const uint8_t *p) {
+static cg_index_reader_ cg_index_open_(
+    const cg_kernels_ *kernels, const cg_info *info, const cg_plan_ *plan, const uint8_t *p) {
     cg_index_reader_ r;
     const uint64_t k = cg_index_count_(plan, info->k);
     r.transformed_n = plan->transformed_n;
     r.values_per_index = plan->values_per_index;
     r.universe = plan->universe;
-    r.kernels = cg_kernels_now_();
+    r.kernels = kernels;
     r.coder = cg_index_coder_at_(info->index_code);
     r.bits.bitmap = 0;
     r.bits.low_bits = 0;

@@ -61,14 +61,12 @@ static void cg_stage_get_(const uint8_t *q, cg_stage *stage) {
 }
 /* CG_HEADER_BYTES at p, with a checksum of zeros. All of info but packet_bytes is stored, op.k only as drawn or k. */
 static void cg_header_put_(uint8_t *p, const cg_info *info) {
-    memset(p, 0, CG_HEADER_BYTES);
     memcpy(p, cg_magic_, 5);
     p[5] = (uint8_t)(cg_has_segments_(info) ? info->segment_flags : info->index_code);
-    if (cg_has_segments_(info)) {
-        p[4] = CG_FORMAT_SEGMENTS_;
-        cg_put32_(p + 148, info->segments);
-    }
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
+    p[6] = p[7] = 0;
+    if (cg_has_segments_(info)) p[4] = CG_FORMAT_SEGMENTS_;
+    if (!CG_BIG_ENDIAN_) memcpy(p + 8, &info->op, 12 * CG_SLOT_COUNT_); /* stages lie in memory as in the header */
+    for (unsigned slot = 0; CG_BIG_ENDIAN_ && slot < CG_SLOT_COUNT_; slot++)
         cg_stage_put_(p + 8 + 12 * slot, cg_op_stage_const_(&info->op, slot));
     cg_put64_(p + 80, info->n);
     cg_put64_(p + 88, info->drawn);
@@ -80,6 +78,8 @@ static void cg_header_put_(uint8_t *p, const cg_info *info) {
     cg_put64_(p + 128, info->value_bytes);
     cg_put64_(p + 136, info->index_bytes);
     cg_put32_(p + 144, cg_as_bits_(info->threshold));
+    cg_put32_(p + 148, cg_has_segments_(info) ? info->segments : 0);
+    memset(p + CG_CHECKSUM_OFFSET_, 0, 16);
 }
 
 /* Bytes of k indices below universe; the maximum where a code's length varies; 0 for CG_CODE_AUTO, which means no
@@ -190,7 +190,8 @@ static cg_status cg_header_get_like_(
     if (p[4] != cg_magic_[4] && !segmented) return CG_E_VERSION;
     info->index_code = p[5];
     info->segments = info->segment_flags = 0;
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
+    if (!CG_BIG_ENDIAN_) memcpy(&info->op, p + 8, 12 * CG_SLOT_COUNT_);
+    for (unsigned slot = 0; CG_BIG_ENDIAN_ && slot < CG_SLOT_COUNT_; slot++)
         cg_stage_get_(p + 8 + 12 * slot, cg_op_stage_(&info->op, slot));
     info->op.k = info->op.reserved = 0;
     is_known = known && !op->k && cg_same_stages_(&info->op, op);

@@ -62,7 +62,7 @@ typedef struct cg_sparse_reader_ {
 
 /* At the first pair of an opened packet that has been verified; d->info.k is the number of pairs. */
 CG_OFFERED_ void cg_sparse_reader_open_(cg_sparse_reader_ *r, const cg_decoder_ *d) {
-    r->indices = cg_index_open_(&d->info, &d->plan, d->index);
+    r->indices = cg_index_open_(d->kernels, &d->info, &d->plan, d->index);
     r->values = d->codes;
     r->unread = (size_t)d->info.k;
     r->window_next = r->window_n = 0;

@@ -253,10 +253,27 @@ static const char *cg_op_conflict_(const cg_op *op, uint32_t traits, unsigned *s
         return "k needs topk, mstopk or randk, as in 'topk:k=100'";
     return NULL;
 }
+/* Is everything but the quantizer zero? Six stages of 12 bytes lie one behind the other, then k. */
+static int cg_is_quantizer_alone_(const cg_op *op) {
+    uint64_t before[4], behind[3];
+    uint32_t last;
+    memcpy(before, op, 32);
+    memcpy(&last, (const uint8_t *)op + 32, 4);
+    memcpy(behind, (const uint8_t *)op + 48, 24);
+    return !(before[0] | before[1] | before[2] | before[3] | last | behind[0] | behind[1] | behind[2] | op->k |
+        op->reserved);
+}
 /* All stages of op, each by itself and together. Any bytes may be in *op. CG_OK is what the rest of the
    implementation relies on; errors as those of cg_stage_check_. */
 static cg_status cg_op_resolve_(const cg_op *op, uint32_t *traits) {
     unsigned at;
+    if (cg_is_quantizer_alone_(op)) { /* the operators of which small tensors have most */
+        const cg_status s = cg_stage_is_empty_(&op->quantize) ? CG_OK
+                                                              : cg_stage_check_(CG_SLOT_QUANTIZE_, &op->quantize);
+        if (s != CG_OK) return s;
+        *traits = cg_stage_row_of_(CG_SLOT_QUANTIZE_, &op->quantize)->traits;
+        if (!(*traits & CG_WANTS_ROTATION_)) return CG_OK;
+    }
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         const cg_stage *stage = cg_op_stage_const_(op, slot);
         cg_status s = cg_stage_is_empty_(stage) ? CG_OK : cg_stage_check_(slot, stage);

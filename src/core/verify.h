@@ -70,7 +70,7 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     uint64_t next;
     int ok;
     if (!info->index_bytes) return k == 0 || !cg_has_indices_(&d->plan);
-    r = cg_index_open_(info, &d->plan, d->index);
+    r = cg_index_open_(d->kernels, info, &d->plan, d->index);
     if (!r.coder->padding_ok(&r, k)) return 0;
     ok = r.coder->check(&r, k, &next);
     if (!ok) return 0;

@@ -43,10 +43,9 @@ CG_INLINE_ size_t cg_index_get_any_(cg_index_bits_ *r, uint64_t *index, size_t c
                 if (CG_LIKELY_(r->end - p > 8)) {
                     low = cg_get64_(p) >> shift;
                     if (r->low_bits + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
-                } else { /* among the last 8 bytes; low_bits + shift <= 64, as high bits follow the low parts */
-                    low = 0;
-                    for (unsigned b = 0; b < 8 && p + b < r->end; b++) low |= (uint64_t)p[b] << 8 * b;
-                    low >>= shift;
+                } else { /* among the last 8 bytes of at least 8: high bits are words that follow those of low parts */
+                    const unsigned beyond = (unsigned)(8 - (r->end - p)) * 8;
+                    low = beyond < 64 && r->end - r->low_part >= 8 ? cg_get64_(r->end - 8) >> beyond >> shift : 0;
                 }
                 h = h << r->low_bits | (low & mask);
                 at += r->low_bits;

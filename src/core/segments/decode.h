@@ -176,7 +176,7 @@ static void cg_segment_walk_get_(const cg_decoder_ *support, int start, size_t m
                 memset(index + i, 0, 8 * (many - i)); /* cannot be: the support was verified */
                 return;
             }
-            w->reader = cg_index_open_(&w->segment.info, &w->segment.plan, w->segment.index);
+            w->reader = cg_index_open_(w->segment.kernels, &w->segment.info, &w->segment.plan, w->segment.index);
             w->base = w->cursor.first;
             w->next = 0;
             w->count = cg_coordinate_count_(&w->segment);
