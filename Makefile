@@ -19,6 +19,7 @@ help:
 	@echo 'make demo       train a small network dense and with a dozen methods, in a minute: table, and plots in bench/out/demo.html'
 	@echo 'make train      the same with a LeNet on Fashion-MNIST, in half an hour  (TRAIN="--method dgc --epochs 2"; TRAIN=--help: all options)'
 	@echo 'make results    what bench/results holds: every method, three seeds'
+	@echo 'make curves     draw error over bits: every operator, theory and other compressors, on made vectors and real gradients'
 	@echo 'make operators  compress a realistic gradient with every operator: bits, error, GB/s'
 	@echo 'make test       every test once, in three minutes         (T=topk: those with that in their name; GREATEST=path: with that greatest.h)'
 	@echo 'make test-long  more repetitions and sizes, other compilers, sanitizers, fuzzers, other machines under qemu; half an hour'
@@ -57,6 +58,21 @@ results: build/train
 	@mkdir -p bench/results
 	$(RESULTS) --checkpoint bench/out/lenet --csv bench/results/lenet.csv --plot bench/results/lenet.html
 	$(RESULTS) --checkpoint bench/out/lenet --method dense,topk,dgc,stc,efsign,eden,terngrad --layerwise --whole --csv bench/results/layers.csv --plot bench/results/layers.html
+
+# Of a LeNet on Fashion-MNIST, where that is installed, and of a small network on glyphs; kept until make clean.
+DUMP = build/train --method dense --workers 4 --checkpoint bench/out/gradients/run --dump-gradients bench/out/gradients
+FASHION := $(firstword $(wildcard /usr/share/datasets/fashion-mnist))
+bench/out/gradients/mlp-epoch5.f32: | build/train
+	@mkdir -p bench/out/gradients
+	@$(DUMP) --data $(if $(FASHION),fashion,glyphs) --net lenet --epochs 3 --batch 32 >bench/out/gradients/lenet.txt
+	@$(DUMP) --data glyphs --net mlp --epochs 6 --batch 8 >bench/out/gradients/mlp.txt
+
+# zfp is asked, too, if $(CC) finds it
+ZFP := $(shell echo '\#include <zfp.h>' | $(CC) -E - >/dev/null 2>&1 && echo zfp)
+build/curves: MARK = $(if $(ZFP),-DCURVES_ZFP)
+build/curves: LDFLAGS += $(if $(ZFP),-lzfp)
+curves: build/curves bench/out/gradients/mlp-epoch5.f32
+	@build/curves --gradients bench/out/gradients $(CURVES)
 
 operators: build/operators
 	@build/operators
@@ -130,4 +146,4 @@ install:
 clean:
 	rm -rf build bench/out
 
-.PHONY: help test test-long demo train results operators bench kernels small examples headers install clean
+.PHONY: help test test-long demo train results curves operators bench kernels small examples headers install clean
