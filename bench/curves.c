@@ -525,7 +525,7 @@ static void gradients(const char *folder) {
         f = fopen(path, "rb");
         if (!f || fseek(f, 0, SEEK_END) || (bytes = ftell(f)) < 4 || bytes % 4 || fseek(f, 0, SEEK_SET))
             fprintf(stderr, "curves: cannot read %s\n", path), exit(2);
-        snprintf(name, sizeof name, "the gradient of %.*s", (int)strlen(names[i]) > 60 ? 56 : (int)strlen(names[i]) - 4, names[i]);
+        snprintf(name, sizeof name, "the gradient of %.*s", (int)strcspn(names[i], "."), names[i]);
         v = vector_add(name, (size_t)bytes / 4);
         if (fread(v->x, 4, v->n, f) != v->n || fclose(f)) fprintf(stderr, "curves: cannot read %s\n", path), exit(2);
         free(names[i]);
