@@ -209,7 +209,7 @@ static void ideal(vector *v) {
         if (best.bits > 1e-3 && best.bits < 14 && best.error > 1e-9) v->ideal[v->ideal_n++] = best;
     }
 }
-/* The bits of a curve with ascending bits at this error, between its points on logarithmic scales; -1: it ends before. */
+/* The bits of a curve with ascending bits at this error, between its points on logarithmic scales; -1: it has none. */
 static double bits_at(const point *p, int n, double error) {
     for (int i = 0; i + 1 < n; i++)
         if (p[i].error >= error && p[i + 1].error <= error && p[i].error > p[i + 1].error && p[i + 1].error > 0) {

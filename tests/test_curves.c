@@ -1,5 +1,5 @@
 /* The program that draws error over bits, held to theory: on normal vectors no operator, and not the ideal quantizer,
-   beats Shannon's curve; the ideal quantizer is as far from it as is known; verdicts follow from the points. */
+   beats Shannon's curve; the ideal quantizer is as far from it as is known. */
 #define main curves_main
 #include "../bench/curves.c"
 #undef main
