@@ -122,6 +122,7 @@
      absmax:4:512:nearest            cg_nearest(cg_absmax(4, 512)): to nearest (biased); by default rounding is random
      bf16:stochastic                 cg_stochastic(cg_bf16()): at random (unbiased), where rounding is to nearest by
                                      default: f16, bf16, e4m3, e5m2, mxfp4, mxe4m3, mxe5m2, nf4
+     rate:0.5:unbiased               cg_unbiased(cg_rate(0.5f)): at random; likewise step
      levels:7:512:max                cg_maxnorm(cg_levels(7, 0), 512); likewise dither
      minmax:4:512:norm               cg_minmax(4, 512) with quantize.flags = CG_FLAG_NORM: the range is sqrt(2) |x|
      terngrad:clip                   cg_clipped(cg_terngrad())
@@ -205,6 +206,19 @@
      e4m3:512:stochastic     8 + 32/bucket     unbiased  .0035                      gradient are kept on average, so no
      mxfp4:stochastic        4.25              unbiased  .22; .027*                 error feedback is needed. Also e5m2,
      nf4:stochastic          4 + 32/bucket     unbiased  .12; .017*                 mxe4m3, mxe5m2
+     rate:b                  b                 biased    the most there is at b     one step for all values, found for
+                                                         bits: .63* at 1, .90*      just b bits, a dead zone, and an
+                                                         at 2 bits                  entropy code; .005 <= b <= 8. With
+                                                                                    error feedback the best there is.
+                                                                                    The packet is never longer than
+                                                                                    that (or 24 bytes), and shorter
+                                                                                    by up to 5 % + .006 bits, or by
+                                                                                    more where x has fewer bits in it
+     rate:b:unbiased         b                 unbiased  data decides               the same, rounded at random
+     step:s                  varies            biased    >= 1 - s^2                 as rate, with a step of s times the
+                                                                                    root mean square: the error is
+                                                                                    given, and the size follows
+     step:s:unbiased         varies            unbiased  s^2/4                      the same, rounded at random
      lloyd:bits              bits + 32/1024    nearly    as eden                    Lloyd-Max levels; only after rotate,
                                                                                     without a selection
      mean                    0                 biased    mean^2/mean square         one value for all; only after side,
@@ -301,7 +315,8 @@
 
    Codes for indices are eliasfano, bitmap and golomb; the default is the shorter of the first two. Codes for values
    are gamma, delta and omega (Elias), huffman and quartic; the default is packed bits. Every selection but wangni,
-   wangnivar and blocks needs error feedback, and so do trits, strom, efsign, onebit, lowrank and randk:r:unscaled.
+   wangnivar and blocks needs error feedback, and so do trits, strom, rate, step, efsign, onebit, lowrank and
+   randk:r:unscaled.
 
    THE PACKET. Little-endian; every section is a multiple of 4 bytes long, and all padding is zeros.
 
@@ -330,14 +345,16 @@
                 `rows` rows of `rank` values, then the right factor as `rank` rows of `cols` values, where `rank` is at
                 most min(rows, cols)
      threshold  the smallest magnitude kept by topk, mstopk, dgc or sidco; otherwise 0
-     scales     f32 for each bucket (minmax and onebit: two); for MX formats a byte for each bucket
+     scales     f32 for each bucket (minmax and onebit: two; rate and step: two, see src/core/quantize/rate.h); for MX
+                formats a byte for each bucket
      codes      packed: value j takes the `bits` bits from bit j*bits on, least significant bit first.
                 natural: for every 2048 values the exponents, a byte each, then the signs, a bit each.
                 lloyd: for every 1024 values, first the values that have one bit more, then the others.
                 With a code for values: a u32 for every piece of 8192 values (2048 for dense and bf16), then the pieces,
                 each in whole u32 words. The u32 has the form of its piece in bits 30..31 (0 packed as above, 1 dense,
                 2 sparse) and the exact length of the piece in bits below them. The comments at src/core/codes/ in this
-                file describe the forms
+                file describe the forms. Of rate and step: a u16 for every piece of 65536 values, the u32 words that it
+                has, then the pieces (src/core/codes/rans.h)
      indices    Elias-Fano: k indices below N (the transformed length; with `blocks`, indices and N count blocks). Let
                 l = floor(log2(N/k)): the l low bits of each index, padded to 4 bytes; then a bit string in which bit
                 (index>>l) + i is set for the i-th index, padded to 4 bytes.
@@ -568,6 +585,8 @@ enum {
     CG_QUANTIZE_NF4,
     CG_QUANTIZE_LLOYD,
     CG_QUANTIZE_FLEX16,
+    CG_QUANTIZE_RATE,
+    CG_QUANTIZE_STEP,
     CG_QUANTIZE_USER = 128 /* 128 to 255: the id of a cg_codec */
 };
 enum { /* names of version 0.1 */
@@ -584,6 +603,7 @@ enum { /* flags of a stage; what a bit means depends on the stage */
     CG_FLAG_PRIVATE = 2 /* randk, rotate: every rank draws its own, so that errors of ranks are independent */,
     CG_FLAG_NEAREST = 1 /* quantizers: round to nearest instead of at random */,
     CG_FLAG_STOCHASTIC = 1 /* f16, bf16, e4m3, e5m2, MX, NF4: round at random instead of to nearest */,
+    CG_FLAG_UNBIASED = 1 /* rate, step: round at random instead of with a dead zone */,
     CG_FLAG_MAX = 2 /* levels, dither: relative to the largest magnitude instead of the L2 norm */,
     CG_FLAG_CLIP = 2 /* terngrad: clip at 2.5 standard deviations */,
     CG_FLAG_NORM = 2 /* minmax: a range of sqrt(2) times the L2 norm */
@@ -619,6 +639,12 @@ CG_API_ cg_op cg_minmax(int bits, uint32_t bucket);
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket);
 /* integers of 2 to 8 or 16 bits times a power of two per bucket, rounded to nearest */
 CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket);
+/* The least error at so many bits per value, 0.005 to 8: one step for all values, found for just that size, a dead
+   zone, and an entropy code. Values and scales take no more than was asked (or 24 bytes), and as a rule no less than
+   95 % of it less .006 bits; they take less where the values have not so many bits in them. */
+CG_API_ cg_op cg_rate(float bits);
+/* The same with a step of share * root mean square: the error is given, and the size follows. */
+CG_API_ cg_op cg_step(float share);
 /* cg_flexpoint with 16 bits */
 CG_API_ cg_op cg_flex16(uint32_t bucket);
 /* 1 to 127 levels from 0 to the L2 norm of the bucket, with a sign, rounded at random; bucket 0: the whole vector */
@@ -726,6 +752,7 @@ CG_API_ cg_op cg_demo(float ratio);              /* cg_demo_dct */
 CG_API_ cg_op cg_nearest(cg_op op);
 /* rounding at random, so that the mean is kept: f16, bf16, e4m3, e5m2, mxfp4, mxe4m3, mxe5m2, nf4 */
 CG_API_ cg_op cg_stochastic(cg_op op);
+CG_API_ cg_op cg_unbiased(cg_op op); /* rate, step: rounding at random, so that the mean is kept */
 /* levels (and qsgd), dither: relative to the largest magnitude of each bucket instead of the L2 norm */
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket);
 CG_API_ cg_op cg_clipped(cg_op op);  /* terngrad: values are clipped at 2.5 standard deviations */
@@ -1237,6 +1264,7 @@ CG_INLINE_ const float *cg_at_(const float *v, size_t i) {
 CG_INLINE_ float *cg_at_mut_(float *v, size_t i) { return (float *)(void *)((uint8_t *)v + 4 * i); }
 
 CG_INLINE_ size_t cg_min_(size_t a, size_t b) { return a < b ? a : b; }
+CG_INLINE_ uint64_t cg_max64_(uint64_t a, uint64_t b) { return a > b ? a : b; }
 CG_INLINE_ uint32_t cg_max32_(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* rounded down; v > 0 */
@@ -6408,7 +6436,8 @@ enum {
     CG_VALUE_CODE_DELTA_ = 2,
     CG_VALUE_CODE_OMEGA_ = 3,
     CG_VALUE_CODE_HUFFMAN_ = 4,
-    CG_VALUE_CODE_QUARTIC_ = 5
+    CG_VALUE_CODE_QUARTIC_ = 5,
+    CG_VALUE_CODE_RANS_ = 6
 };
 
 typedef struct cg_alphabet_ {
@@ -7378,6 +7407,1072 @@ static int cg_rice_reader_at_end_(const cg_rice_reader_ *r) {
     return 1;
 }
 
+/* src/core/codes/rans.h */
+/* rans: pieces of up to 65536 levels in asymmetric numeral systems: what a piece is, and how it is read
+
+   Offers   tokens, cg_rans_table_, cg_rans_reader_, cg_rans_open_, cg_rans_next_, cg_rans_skip_, cg_rans_check_
+   Needs    base, bits
+   Touches  nothing but its arguments
+   A piece is whole u32 words; one without words is all zeros. Two streams run towards each other: a string of bits
+   upwards from its first byte (LSB first), and u16 words (little-endian) downwards from its end:
+
+     bits 0-1    form: 0 Rice, 1 sparse, 2 dense, 3 plain
+     Rice        4 bits: k; 1 bit: magnitudes are 0: unary, 1: gamma; 13 bits: how many levels are not zero; then of
+                 each the zeros before it: q = zeros >> k in unary (q times 0, then 1; 16 times 0: zeros follow in 16
+                 bits), the low k bits; its sign; its magnitude - 1 in unary, from 15 zeros on gamma of what is left
+     sparse      2 bits: lanes (0: 1, 1: 4, 2: 16); 1 bit: a word of padding is at the end; 2 bits: signs (0: a bit
+                 each, 1: no level is negative, 2: all are); 1 bit each: zeros, magnitudes have three contexts; 12
+                 bits: levels that are not zero, less 1; 7 bits twice, if there are contexts: their limits; 1 or 3
+                 tables of zeros, 1 or 3 of magnitudes less 1; then of each level the extra bits of its zeros, its
+                 sign, the extra bits of its magnitude less 1
+     dense       2 bits: lanes; 1 bit: padding; 2 bits: signs; 3 bits: tables less 1 (up to 5), which are classes; the
+                 tables; with several 1 bit: the class of a block depends on that of the block before it (0 before
+                 the first), and 1 table of classes or one for each class; then of each block of 64 levels the signs
+                 of those that are not zero, then their extra bits
+     plain       zeros up to bit 32, then each level as it is packed (16 bits: two's complement)
+
+   A table is 6 bits: symbols less 1; 1 bit: the last one is an escape; of all but the last its frequency: 4 bits: its
+   length, its bits below the highest one; the last has what is left of 1024. A table of classes has no such head.
+   A number is a token and extra bits: numbers below 2^direct are tokens, above them there are two tokens an octave.
+   direct is 4 for magnitudes, 2 for zeros. An escape says that the token is not in the table: the gamma code of the
+   number, less the least one that is not, plus 1, is among the extra bits.
+   Words: one of padding if there is; the class state if there are several tables; one state for each lane, the high
+   half first; then what the states take. A state x holds symbol s with first[s] <= x % 1024 < first[s] + freq[s], goes
+   on as freq[s]*(x / 1024) + x % 1024 - first[s], and where that is below 2^16 takes a word as its low half. An encoder
+   begins with 2^16, where the decoder ends. The class of a block is read before its levels. Symbol j of a sparse piece
+   (zeros, magnitude, zeros ...) is in lane j mod lanes, and so is level j of a block of 64. The context of a sparse
+   piece is the number of its limits that are at most a; a begins at 0 and becomes a - a/4 + symbol of each number of
+   zeros. That of zeros is the one before them, that of a magnitude the one after its zeros.
+   Any bytes are read without harm: bits and words that are missing are 0, and levels beyond the piece are dropped. */
+
+#define CG_RANS_PIECE_ 65536u /* levels of a piece, at most */
+#define CG_RANS_TOTAL_ 1024u  /* of the frequencies of a table */
+#define CG_RANS_TOKENS_ 40u   /* symbols of a table, at most */
+#define CG_RANS_TABLES_ 6u
+#define CG_RANS_LANES_ 16u
+#define CG_RANS_LIST_ 4096u /* levels of a sparse or Rice piece that are not zero, at most */
+#define CG_RANS_LOW_ 65536u /* states are at least this */
+enum { CG_RANS_RICE_, CG_RANS_SPARSE_, CG_RANS_DENSE_, CG_RANS_PLAIN_ };
+enum { CG_RANS_MAGNITUDES_ = 4, CG_RANS_ZEROS_ = 2 }; /* direct */
+enum { CG_RANS_BLOCK_ = 64 };
+
+CG_INLINE_ unsigned cg_rans_token_(uint32_t v, unsigned direct) {
+    unsigned e;
+    if (v < 1u << direct) return v;
+    e = cg_log2_(v);
+    return (1u << direct) + 2 * (e - direct) + (v >> (e - 1) & 1u);
+}
+/* How many extra bits a token has. */
+CG_INLINE_ unsigned cg_rans_extra_(unsigned token, unsigned direct) {
+    return token < 1u << direct ? 0 : direct + (token - (1u << direct)) / 2 - 1;
+}
+/* The least number with that token. */
+CG_INLINE_ uint32_t cg_rans_base_(unsigned token, unsigned direct) {
+    return token < 1u << direct ? token : (2u + (token & 1u)) << cg_rans_extra_(token, direct);
+}
+
+typedef struct cg_rans_table_ {
+    uint8_t slot[CG_RANS_TOTAL_]; /* whose symbol each number below the total is */
+    uint16_t freq[CG_RANS_TOKENS_], first[CG_RANS_TOKENS_];
+    unsigned symbols;
+    int escapes; /* the last symbol is an escape */
+} cg_rans_table_;
+
+/* A piece that is being read. */
+typedef struct cg_rans_reader_ {
+    const uint8_t *in;     /* the piece */
+    const uint8_t *word;   /* the next word is below this */
+    size_t bits, at;       /* of the string of bits: its end, the next bit */
+    size_t position, n;    /* the next level, and how many there are */
+    size_t nonzero, found; /* Rice and sparse: how many are not zero, where the next of them is (n: nowhere) */
+    int32_t found_level;
+    unsigned form, width, signs;                /* width: of plain levels, in bits */
+    unsigned lanes, lane, context, limit[2];    /* sparse: context is a of above */
+    unsigned zero_contexts, magnitude_contexts; /* sparse: 1 or 3 */
+    unsigned tables, classes, k;                /* dense: classes is 1 or tables; Rice: k, and gamma in classes */
+    uint32_t state[CG_RANS_LANES_], class_state, last_class;
+    uint16_t class_freq[CG_RANS_TABLES_][CG_RANS_TABLES_];
+    cg_rans_table_ table[CG_RANS_TABLES_];
+} cg_rans_reader_;
+
+CG_INLINE_ uint64_t cg_rans_peek_(const cg_rans_reader_ *r) { return cg_bits_peek_(r->in, r->bits, r->at); }
+CG_INLINE_ uint32_t cg_rans_get_(cg_rans_reader_ *r, unsigned bits) { /* at most 32 */
+    const uint32_t v = (uint32_t)(cg_rans_peek_(r) & (((uint64_t)1 << bits) - 1));
+    r->at += bits;
+    return v;
+}
+/* A number from 1 on: the zeros before its bits are one fewer than they. More than 16 count as 16. */
+static uint32_t cg_rans_gamma_get_(cg_rans_reader_ *r) {
+    const uint64_t w = cg_rans_peek_(r);
+    const unsigned zeros = cg_ctz_(w | (uint64_t)1 << 16);
+    const uint32_t low = (uint32_t)(w >> (zeros + 1)) & ((1u << zeros) - 1);
+    r->at += 2 * zeros + 1;
+    return 1u << zeros | low;
+}
+CG_INLINE_ uint32_t cg_rans_word_(cg_rans_reader_ *r) {
+    if (CG_LIKELY_(r->word - r->in >= 2)) {
+        r->word -= 2;
+        return cg_get16_(r->word);
+    }
+    return 0;
+}
+CG_INLINE_ uint32_t cg_rans_renew_(cg_rans_reader_ *r, uint32_t state) {
+    return state < CG_RANS_LOW_ ? state << 16 | cg_rans_word_(r) : state;
+}
+/* The symbol that a state holds; the state goes on. */
+CG_INLINE_ unsigned cg_rans_symbol_(cg_rans_reader_ *r, uint32_t *state, const cg_rans_table_ *t) {
+    const uint32_t x = *state, low = x & (CG_RANS_TOTAL_ - 1);
+    const unsigned s = t->slot[low];
+    *state = cg_rans_renew_(r, t->freq[s] * (x >> 10) + low - t->first[s]);
+    return s;
+}
+/* The frequency of one symbol of a table. */
+static uint32_t cg_rans_freq_get_(cg_rans_reader_ *r) {
+    const unsigned length = cg_rans_get_(r, 4);
+    return length ? 1u << (length - 1) | cg_rans_get_(r, length - 1) : 0;
+}
+/* 0: no table that an encoder writes; tokens: how many there are. */
+static int cg_rans_table_get_(cg_rans_reader_ *r, unsigned tokens, cg_rans_table_ *t) {
+    uint32_t left = CG_RANS_TOTAL_;
+    unsigned at = 0;
+    t->symbols = cg_rans_get_(r, 6) + 1;
+    t->escapes = (int)cg_rans_get_(r, 1);
+    if (t->symbols > tokens || (t->escapes && t->symbols < 2)) return 0;
+    for (unsigned s = 0; s < t->symbols; s++) {
+        const uint32_t f = s + 1 < t->symbols ? cg_rans_freq_get_(r) : left;
+        if (f > left || (s + 1 == t->symbols && !f)) return 0;
+        t->freq[s] = (uint16_t)f;
+        t->first[s] = (uint16_t)at;
+        memset(t->slot + at, (int)s, f);
+        at += f;
+        left -= f;
+    }
+    return 1;
+}
+/* The frequencies of as many classes as there are tables. */
+static int cg_rans_classes_get_(cg_rans_reader_ *r, uint16_t *freq) {
+    uint32_t left = CG_RANS_TOTAL_;
+    for (unsigned s = 0; s < r->tables; s++) {
+        const uint32_t f = s + 1 < r->tables ? cg_rans_freq_get_(r) : left;
+        if (f > left) return 0;
+        freq[s] = (uint16_t)f;
+        left -= f;
+    }
+    return 1;
+}
+static uint32_t cg_rans_state_get_(cg_rans_reader_ *r) {
+    const uint32_t high = cg_rans_word_(r);
+    return high << 16 | cg_rans_word_(r);
+}
+/* The number of a token that has been read; escaped: the token of the first number that is not in the table. */
+CG_INLINE_ uint32_t cg_rans_number_(cg_rans_reader_ *r, const cg_rans_table_ *t, unsigned symbol, unsigned direct) {
+    const uint32_t base = cg_rans_base_(symbol, direct);
+    if (t->escapes && symbol + 1 == t->symbols) return base + cg_rans_gamma_get_(r) - 1;
+    return base + cg_rans_get_(r, cg_rans_extra_(symbol, direct));
+}
+static unsigned cg_rans_context_(const cg_rans_reader_ *r, unsigned contexts) {
+    return contexts < 2 ? 0 : (unsigned)(r->context >= r->limit[0]) + (unsigned)(r->context >= r->limit[1]);
+}
+/* Finds the next level that is not zero; found becomes n if there is none. */
+static void cg_rans_find_(cg_rans_reader_ *r) {
+    size_t at = r->found;
+    uint32_t zeros, magnitude, negative;
+    r->found = r->n;
+    if (!r->nonzero) return;
+    r->nonzero--;
+    if (r->form == CG_RANS_SPARSE_) {
+        const cg_rans_table_ *t = &r->table[cg_rans_context_(r, r->zero_contexts)];
+        unsigned symbol = cg_rans_symbol_(r, &r->state[r->lane], t);
+        zeros = cg_rans_number_(r, t, symbol, CG_RANS_ZEROS_);
+        r->lane = (r->lane + 1) & (r->lanes - 1);
+        r->context += symbol - r->context / 4;
+        t = &r->table[r->zero_contexts + cg_rans_context_(r, r->magnitude_contexts)];
+        negative = r->signs ? r->signs - 1 : cg_rans_get_(r, 1);
+        symbol = cg_rans_symbol_(r, &r->state[r->lane], t);
+        magnitude = 1 + cg_rans_number_(r, t, symbol, CG_RANS_MAGNITUDES_);
+        r->lane = (r->lane + 1) & (r->lanes - 1);
+    } else {
+        unsigned q = cg_ctz_(cg_rans_peek_(r) | 1u << 16);
+        r->at += q < 16 ? q + 1 : 16;
+        zeros = q < 16 ? q << r->k | cg_rans_get_(r, r->k) : cg_rans_get_(r, 16);
+        negative = cg_rans_get_(r, 1);
+        if (r->classes) magnitude = cg_rans_gamma_get_(r);
+        else {
+            q = cg_ctz_(cg_rans_peek_(r) | 1u << 15);
+            r->at += q < 15 ? q + 1 : 15;
+            magnitude = q < 15 ? q + 1 : 15 + cg_rans_gamma_get_(r);
+        }
+    }
+    if (magnitude > 32767) magnitude = 32767;
+    r->found_level = negative ? -(int32_t)magnitude : (int32_t)magnitude;
+    if (zeros < r->n - at) r->found = at + zeros;
+    else r->nonzero = 0;
+}
+/* Begins to read a piece of n levels in `bytes` bytes, a multiple of 4. width: of plain levels. Returns 0 if no encoder
+   writes such; its levels are then zeros. */
+static int cg_rans_open_(cg_rans_reader_ *r, const uint8_t *in, size_t bytes, size_t n, unsigned width) {
+    unsigned padded;
+    r->in = in;
+    r->word = in + bytes;
+    r->bits = 8 * bytes;
+    r->at = 2;
+    r->position = r->nonzero = r->found = 0;
+    r->n = n;
+    r->width = width;
+    r->form = CG_RANS_RICE_;
+    r->found = n;
+    if (!bytes) return 1;
+    r->form = in[0] & 3u;
+    if (r->form == CG_RANS_PLAIN_) {
+        r->at = 32;
+        if (cg_get32_(in) == CG_RANS_PLAIN_ && bytes == 4 + (size_t)cg_word_bytes_((uint64_t)n * width)) return 1;
+    } else if (r->form == CG_RANS_RICE_) {
+        r->k = cg_rans_get_(r, 4);
+        r->classes = cg_rans_get_(r, 1);
+        r->nonzero = cg_rans_get_(r, 13);
+        r->found = 0;
+        if (r->nonzero <= n) {
+            cg_rans_find_(r);
+            return 1;
+        }
+    } else {
+        int ok = 1;
+        r->lanes = 1u << 2 * cg_rans_get_(r, 2);
+        padded = cg_rans_get_(r, 1);
+        r->signs = cg_rans_get_(r, 2);
+        ok = r->lanes <= CG_RANS_LANES_ && r->signs < 3;
+        if (r->form == CG_RANS_SPARSE_) {
+            r->zero_contexts = cg_rans_get_(r, 1) ? 3 : 1;
+            r->magnitude_contexts = cg_rans_get_(r, 1) ? 3 : 1;
+            r->nonzero = cg_rans_get_(r, 12) + 1;
+            ok &= r->nonzero <= n;
+            r->limit[0] = r->limit[1] = 0;
+            if (r->zero_contexts + r->magnitude_contexts > 2) {
+                r->limit[0] = cg_rans_get_(r, 7);
+                r->limit[1] = cg_rans_get_(r, 7);
+            }
+            for (unsigned i = 0; ok && i < r->zero_contexts + r->magnitude_contexts; i++)
+                ok = cg_rans_table_get_(r, i < r->zero_contexts ? 32 : 39, &r->table[i]);
+        } else {
+            r->tables = cg_rans_get_(r, 3) + 1;
+            ok &= r->tables <= CG_RANS_TABLES_;
+            for (unsigned i = 0; ok && i < r->tables; i++) ok = cg_rans_table_get_(r, 39, &r->table[i]);
+            r->classes = 1;
+            if (ok && r->tables > 1) {
+                if (cg_rans_get_(r, 1)) r->classes = r->tables;
+                for (unsigned i = 0; ok && i < r->classes; i++) ok = cg_rans_classes_get_(r, r->class_freq[i]);
+            }
+        }
+        if (padded) ok &= !cg_rans_word_(r);
+        if (ok) {
+            r->class_state = r->form == CG_RANS_DENSE_ && r->tables > 1 ? cg_rans_state_get_(r) : 0;
+            for (unsigned i = 0; i < r->lanes; i++) r->state[i] = cg_rans_state_get_(r);
+            r->last_class = r->lane = r->context = 0;
+            r->found = 0;
+            if (r->form == CG_RANS_SPARSE_) cg_rans_find_(r);
+            if (r->at <= r->bits) return 1;
+        }
+    }
+    r->form = CG_RANS_RICE_;
+    r->nonzero = 0;
+    r->found = n;
+    return 0;
+}
+/* Whether an encoder may have written this piece, as far as its head shows. */
+CG_NOINLINE_ int cg_rans_check_(const uint8_t *in, size_t bytes, size_t n, unsigned width) {
+    cg_rans_reader_ r;
+    return cg_rans_open_(&r, in, bytes, n, width);
+}
+/* The class of the next block of a dense piece. */
+static unsigned cg_rans_class_(cg_rans_reader_ *r) {
+    const uint16_t *freq = r->class_freq[r->classes > 1 ? r->last_class : 0];
+    const uint32_t low = r->class_state & (CG_RANS_TOTAL_ - 1);
+    uint32_t first = 0;
+    unsigned s = 0;
+    for (; s + 1 < r->tables && low >= first + freq[s]; s++) first += freq[s];
+    r->class_state = cg_rans_renew_(r, freq[s] * (r->class_state >> 10) + low - first);
+    return r->last_class = s;
+}
+/* A block of a dense piece, of at most 64 levels. */
+static void cg_rans_block_(cg_rans_reader_ *r, size_t many, uint8_t *to) {
+    const cg_rans_table_ *t = &r->table[r->tables > 1 ? cg_rans_class_(r) : 0];
+    const unsigned lane_mask = r->lanes - 1;
+    unsigned most = 0, nonzero = 0;
+    uint64_t signs = r->signs == 2 ? UINT64_MAX : 0;
+    int16_t out[CG_RANS_BLOCK_];
+    if (t->symbols == 1) { /* all are zero */
+        memset(to, 0, 2 * many);
+        return;
+    }
+    for (size_t i = 0; i < many; i++) {
+        const unsigned s = cg_rans_symbol_(r, &r->state[i & lane_mask], t);
+        out[i] = (int16_t)s;
+        most = s > most ? s : most;
+        nonzero += s != 0;
+    }
+    if (!r->signs) { /* two reads for up to 64 of them */
+        signs = cg_rans_get_(r, nonzero < 32 ? nonzero : 32);
+        if (nonzero > 32) signs |= (uint64_t)cg_rans_get_(r, nonzero - 32) << 32;
+    }
+    if (most < 1u << CG_RANS_MAGNITUDES_ && !(t->escapes && most + 1 == t->symbols)) {
+        for (size_t i = 0; i < many; i++) {
+            const int32_t v = out[i], sign = -(int32_t)(signs & (uint64_t)(v != 0));
+            out[i] = (int16_t)((v ^ sign) - sign);
+            signs >>= v != 0;
+        }
+    } else
+        for (size_t i = 0; i < many; i++) {
+            uint32_t v;
+            if (!out[i]) continue;
+            v = cg_rans_number_(r, t, (unsigned)out[i], CG_RANS_MAGNITUDES_);
+            if (v > 32767) v = 32767;
+            out[i] = (int16_t)(signs & 1 ? -(int32_t)v : (int32_t)v);
+            signs >>= 1;
+        }
+    memcpy(to, out, 2 * many);
+}
+static void cg_rans_level_put_(uint8_t *out, int32_t level) {
+    const int16_t v = (int16_t)level;
+    memcpy(out, &v, 2);
+}
+/* The next `many` levels as integers of 16 bits of this machine, at any address; many is a multiple of 64, or all that
+   are left. */
+CG_NOINLINE_ void cg_rans_next_(cg_rans_reader_ *r, size_t many, uint8_t *out) {
+    const size_t begin = r->position, end = begin + many;
+    r->position = end;
+    if (r->form == CG_RANS_DENSE_) {
+        for (size_t i = 0; i < many; i += CG_RANS_BLOCK_)
+            cg_rans_block_(r, cg_min_(CG_RANS_BLOCK_, many - i), out + 2 * i);
+    } else if (r->form == CG_RANS_PLAIN_) {
+        for (size_t i = 0; i < many; i++) {
+            const int32_t v = (int32_t)cg_rans_get_(r, r->width);
+            cg_rans_level_put_(out + 2 * i, r->width < 16 || v < 32768 ? v : v == 32768 ? -32767 : v - 65536);
+        }
+    } else {
+        memset(out, 0, 2 * many);
+        while (r->found < end) {
+            cg_rans_level_put_(out + 2 * (r->found - begin), r->found_level);
+            r->found++;
+            cg_rans_find_(r);
+        }
+    }
+}
+/* Leaves a chunk out, or what is left if that is less. */
+CG_NOINLINE_ void cg_rans_skip_(cg_rans_reader_ *r) {
+    uint8_t unused[2 * CG_CHUNK_];
+    cg_rans_next_(r, cg_min_(CG_CHUNK_, r->n - r->position), unused);
+}
+
+/* src/core/codes/rans_plan.h */
+/* rans_plan: how a piece of levels is going to be written, chosen by what each form would cost
+
+   Offers   cg_rans_levels_, cg_rans_plan_, cg_rans_plan_make_, cg_rans_list_make_
+   Needs    base, bits, rans
+   Touches  nothing but its arguments
+   Costs are counted in 65536ths of a bit, in integers: every machine chooses the same. They are estimates, a little too
+   large as a rule; cg_rans_put_ says how many bytes it has written. */
+
+/* Makes levels [first, first + many) of a piece, many <= CG_CHUNK_, first a multiple of CG_CHUNK_. */
+typedef struct cg_rans_levels_ {
+    void (*make)(const struct cg_rans_levels_ *self, size_t first, size_t many, int16_t *out);
+    void *user;
+} cg_rans_levels_;
+
+typedef struct cg_rans_code_ { /* a table as it is written */
+    uint16_t freq[CG_RANS_TOKENS_];
+    uint8_t symbols, escapes;
+    uint32_t word_bits; /* what its symbols cost, without extra bits */
+} cg_rans_code_;
+typedef struct cg_rans_plan_ {
+    uint32_t bytes; /* about how many, a multiple of 4; of a plain piece exactly */
+    uint32_t nonzero;
+    uint8_t form, lanes, signs, k, gamma; /* k and gamma: Rice */
+    uint8_t zero_contexts, magnitude_contexts, limit[2];
+    uint8_t tables, classes;
+    uint8_t table_of[48]; /* the table of a class by sum, see cg_rans_sum_class_ */
+    uint16_t class_freq[CG_RANS_TABLES_][CG_RANS_TABLES_];
+    cg_rans_code_ table[CG_RANS_TABLES_];
+} cg_rans_plan_;
+/* The levels of a piece that are not zero, if they are at most CG_RANS_LIST_. */
+typedef struct cg_rans_list_ {
+    uint32_t count;
+    uint16_t zeros[CG_RANS_LIST_]; /* before each */
+    int16_t level[CG_RANS_LIST_];
+} cg_rans_list_;
+
+#define CG_RANS_BIT_ 65536u
+/* log2(v) * 65536, v > 0. */
+static uint32_t cg_rans_log2_(uint32_t v) {
+    /* log2(1 + i/128) * 65536 */
+    static const uint32_t table[129] = { 0, 736, 1466, 2190, 2909, 3623, 4331, 5034, 5732, 6425, 7112, 7795, 8473, 9146,
+        9814, 10477, 11136, 11791, 12440, 13086, 13727, 14363, 14996, 15624, 16248, 16868, 17484, 18096, 18704, 19308,
+        19909, 20505, 21098, 21687, 22272, 22854, 23433, 24007, 24579, 25146, 25711, 26272, 26830, 27384, 27936, 28484,
+        29029, 29571, 30109, 30645, 31178, 31707, 32234, 32758, 33279, 33797, 34312, 34825, 35334, 35841, 36346, 36847,
+        37346, 37842, 38336, 38827, 39316, 39802, 40286, 40767, 41246, 41722, 42196, 42667, 43137, 43603, 44068, 44530,
+        44990, 45448, 45904, 46357, 46809, 47258, 47705, 48150, 48593, 49034, 49472, 49909, 50344, 50776, 51207, 51636,
+        52063, 52488, 52911, 53332, 53751, 54169, 54584, 54998, 55410, 55820, 56229, 56635, 57040, 57443, 57845, 58245,
+        58643, 59039, 59434, 59827, 60219, 60609, 60997, 61384, 61769, 62152, 62534, 62915, 63294, 63671, 64047, 64421,
+        64794, 65166, 65536 };
+    const unsigned e = cg_log2_(v);
+    const uint32_t m = v << (31 - e), i = m >> 24 & 127u, part = m >> 8 & 0xffffu;
+    return (e << 16) + table[i] + ((table[i + 1] - table[i]) * part >> 16);
+}
+/* What counts cost in their own frequencies: sum of c*log2(total/c). */
+static uint64_t cg_rans_entropy_(const uint32_t *count, unsigned tokens) {
+    uint64_t total = 0, bits = 0;
+    for (unsigned i = 0; i < tokens; i++)
+        if (count[i]) {
+            total += count[i];
+            bits += (uint64_t)count[i] * cg_rans_log2_(count[i]);
+        }
+    return total ? total * cg_rans_log2_((uint32_t)total) - bits : 0;
+}
+/* Bits of a gamma code. */
+CG_INLINE_ unsigned cg_rans_gamma_bits_(uint32_t v) { return 2 * cg_log2_(v) + 1; }
+CG_INLINE_ unsigned cg_rans_freq_bits_(uint32_t f) { return f ? 4 + cg_log2_(f) : 4; }
+/* Frequencies of `symbols` counts, of which one at least is not 0; together they are CG_RANS_TOTAL_, and none is 0
+   whose count is not. Returns the cost of the counts in them. */
+static uint64_t cg_rans_normalize_(const uint32_t *count, unsigned symbols, uint16_t *freq) {
+    uint64_t total = 0, cost = 0;
+    uint32_t sum = 0;
+    for (unsigned i = 0; i < symbols; i++) total += count[i];
+    for (unsigned i = 0; i < symbols; i++) {
+        uint64_t f = ((uint64_t)count[i] * (2 * CG_RANS_TOTAL_) + total) / (2 * total);
+        f = count[i] && !f ? 1 : f;
+        freq[i] = (uint16_t)f;
+        sum += (uint32_t)f;
+    }
+    while (sum != CG_RANS_TOTAL_) { /* one more where that gains most, or one fewer where that costs least */
+        const int more = sum < CG_RANS_TOTAL_;
+        unsigned best = symbols;
+        uint64_t of_best = 0, to_best = 1;
+        for (unsigned i = 0; i < symbols; i++) {
+            const uint64_t of = count[i], to = more ? 2u * freq[i] + 1u : 2u * freq[i] - 1u;
+            if (!count[i] || (!more && freq[i] < 2)) continue;
+            if (best == symbols || (more ? of * to_best > of_best * to : of * to_best < of_best * to)) {
+                best = i;
+                of_best = of;
+                to_best = to;
+            }
+        }
+        freq[best] = (uint16_t)(more ? freq[best] + 1u : freq[best] - 1u);
+        sum = more ? sum + 1 : sum - 1;
+    }
+    for (unsigned i = 0; i < symbols; i++)
+        if (count[i]) cost += (uint64_t)count[i] * (10 * CG_RANS_BIT_ - cg_rans_log2_(freq[i]));
+    return cost;
+}
+/* The table of counts, of which one at least is not 0; may_escape: rare numbers may share a symbol. Returns what table,
+   symbols and extra bits cost. */
+static uint64_t cg_rans_code_make_(
+    const uint32_t *count, unsigned tokens, unsigned direct, int may_escape, cg_rans_code_ *code) {
+    uint32_t own[CG_RANS_TOKENS_];
+    uint64_t total = 0, cost, rare = 0;
+    unsigned symbols = tokens, last;
+    while (!count[symbols - 1]) symbols--;
+    for (unsigned i = 0; i < symbols; i++) {
+        own[i] = count[i];
+        total += count[i];
+    }
+    code->escapes = 0;
+    for (last = symbols; may_escape && last > 1 && (rare + count[last - 1]) * CG_RANS_TOTAL_ < 2 * total; last--)
+        rare += count[last - 1];
+    cost = 0;
+    if (last + 1 < symbols && rare) {
+        const uint32_t base = cg_rans_base_(last, direct);
+        code->escapes = 1;
+        for (unsigned i = last; i < symbols; i++)
+            cost += (uint64_t)count[i] * cg_rans_gamma_bits_(cg_rans_base_(i, direct) - base + 1);
+        own[last] = (uint32_t)rare;
+        symbols = last + 1;
+    }
+    for (unsigned i = 0; i < symbols - (unsigned)code->escapes; i++)
+        cost += (uint64_t)count[i] * cg_rans_extra_(i, direct);
+    code->symbols = (uint8_t)symbols;
+    total = cg_rans_normalize_(own, symbols, code->freq);
+    code->word_bits = (uint32_t)(total / CG_RANS_BIT_);
+    cost = cost * CG_RANS_BIT_ + total + 7 * CG_RANS_BIT_;
+    for (unsigned i = 0; i + 1 < symbols; i++) cost += cg_rans_freq_bits_(code->freq[i]) * CG_RANS_BIT_;
+    return cost;
+}
+/* The class of a block by the sum of its magnitudes: two an octave. */
+CG_INLINE_ unsigned cg_rans_sum_class_(uint32_t sum) {
+    unsigned e;
+    if (sum < 2) return sum;
+    e = cg_log2_(sum);
+    return 2 * e + (sum >> (e - 1) & 1u);
+}
+CG_INLINE_ uint32_t cg_rans_sum_(const int16_t *v, size_t n) {
+    uint32_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int32_t level = v[i];
+        sum += level < 0 ? (uint32_t)-level : (uint32_t)level;
+    }
+    return sum;
+}
+
+enum { CG_RANS_SUMS_ = 44, CG_RANS_MOST_ = 38 }; /* classes by sum; tokens of magnitudes */
+/* What is counted of a piece. */
+typedef struct cg_rans_counts_ {
+    uint32_t token[CG_RANS_SUMS_][CG_RANS_MOST_]; /* magnitudes, by class */
+    uint32_t blocks[CG_RANS_SUMS_];
+    uint8_t sum_class[CG_RANS_PIECE_ / CG_RANS_BLOCK_]; /* of each block */
+    uint32_t nonzero, negative;
+} cg_rans_counts_;
+/* Counts n levels, and lists those that are not zero if they are few. */
+CG_NOINLINE_ void cg_rans_count_(const cg_rans_levels_ *levels, size_t n, cg_rans_counts_ *c, cg_rans_list_ *list) {
+    int16_t v[CG_CHUNK_];
+    size_t next = 0; /* after the last that is not zero */
+    memset(c->token, 0, sizeof c->token);
+    memset(c->blocks, 0, sizeof c->blocks);
+    c->nonzero = c->negative = list->count = 0;
+    for (size_t first = 0, many; first < n; first += many) {
+        many = cg_min_(CG_CHUNK_, n - first);
+        levels->make(levels, first, many, v);
+        for (size_t b = 0, in_block; b < many; b += in_block) {
+            uint32_t sum, *token;
+            unsigned sum_class;
+            in_block = cg_min_(CG_RANS_BLOCK_, many - b);
+            sum = cg_rans_sum_(v + b, in_block);
+            sum_class = cg_rans_sum_class_(sum);
+            c->sum_class[(first + b) / CG_RANS_BLOCK_] = (uint8_t)sum_class;
+            c->blocks[sum_class]++;
+            token = c->token[sum_class];
+            if (!sum) {
+                token[0] += (uint32_t)in_block;
+                continue;
+            }
+            for (size_t i = b; i < b + in_block; i++) {
+                const uint32_t m = (uint32_t)(v[i] < 0 ? -v[i] : v[i]);
+                token[cg_rans_token_(m, CG_RANS_MAGNITUDES_)]++;
+                if (!m) continue;
+                c->negative += v[i] < 0;
+                if (c->nonzero++ < CG_RANS_LIST_) {
+                    list->zeros[list->count] = (uint16_t)(first + i - next);
+                    list->level[list->count++] = v[i];
+                    next = first + i + 1;
+                }
+            }
+        }
+    }
+}
+/* Lists the levels that are not zero; there are at most CG_RANS_LIST_. */
+CG_NOINLINE_ void cg_rans_list_make_(const cg_rans_levels_ *levels, size_t n, cg_rans_list_ *list) {
+    int16_t v[CG_CHUNK_];
+    size_t next = 0;
+    list->count = 0;
+    for (size_t first = 0, many; first < n; first += many) {
+        many = cg_min_(CG_CHUNK_, n - first);
+        levels->make(levels, first, many, v);
+        for (size_t i = 0; i < many; i++) {
+            if (!v[i] || list->count == CG_RANS_LIST_) continue;
+            list->zeros[list->count] = (uint16_t)(first + i - next);
+            list->level[list->count++] = v[i];
+            next = first + i + 1;
+        }
+    }
+}
+/* A class of blocks on its own: what its levels cost, about, and its table. */
+static uint64_t cg_rans_class_cost_(const uint32_t *token) {
+    uint64_t cost = cg_rans_entropy_(token, CG_RANS_MOST_) + 11 * CG_RANS_BIT_;
+    unsigned used = 0;
+    for (unsigned i = 0; i < CG_RANS_MOST_; i++)
+        if (token[i]) used++;
+    return cost + 8 * CG_RANS_BIT_ * (uint64_t)used;
+}
+/* Joins neighbouring classes as long as that makes the piece shorter or there are too many; c->token and c->blocks of
+   the first class of each group become those of the group. Returns the groups, table_of says which class is where. */
+CG_NOINLINE_ unsigned cg_rans_join_(cg_rans_counts_ *c, uint8_t *table_of) {
+    uint8_t head[CG_RANS_SUMS_];                        /* first classes of the groups */
+    uint64_t own[CG_RANS_SUMS_], joined[CG_RANS_SUMS_]; /* joined: with the group after it */
+    uint32_t both[CG_RANS_MOST_];
+    uint32_t all = 0;
+    unsigned groups = 0;
+    for (unsigned i = 0; i < CG_RANS_SUMS_; i++)
+        if (c->blocks[i]) {
+            own[groups] = cg_rans_class_cost_(c->token[i]);
+            all += c->blocks[i];
+            head[groups++] = (uint8_t)i;
+        }
+    for (unsigned g = 0; g < groups; g++) joined[g] = 0; /* unknown */
+    while (groups > 1) {
+        unsigned best = 0;
+        uint64_t gain_of_best = 0, loss_of_best = UINT64_MAX;
+        for (unsigned g = 0; g + 1 < groups; g++) {
+            const uint32_t a = c->blocks[head[g]], b = c->blocks[head[g + 1]];
+            uint64_t apart, together;
+            if (!joined[g]) {
+                for (unsigned t = 0; t < CG_RANS_MOST_; t++) both[t] = c->token[head[g]][t] + c->token[head[g + 1]][t];
+                joined[g] = cg_rans_class_cost_(both);
+            }
+            apart = own[g] + own[g + 1] + (uint64_t)a * (cg_rans_log2_(all) - cg_rans_log2_(a)) +
+                (uint64_t)b * (cg_rans_log2_(all) - cg_rans_log2_(b)) + 12 * CG_RANS_BIT_;
+            together = joined[g] + (uint64_t)(a + b) * (cg_rans_log2_(all) - cg_rans_log2_(a + b));
+            if (together <= apart ? apart - together >= gain_of_best
+                                  : !gain_of_best && together - apart < loss_of_best) {
+                best = g;
+                gain_of_best = together <= apart ? apart - together : 0;
+                loss_of_best = together <= apart ? 0 : together - apart;
+            }
+        }
+        if (loss_of_best && groups <= CG_RANS_TABLES_) break;
+        for (unsigned t = 0; t < CG_RANS_MOST_; t++) c->token[head[best]][t] += c->token[head[best + 1]][t];
+        c->blocks[head[best]] += c->blocks[head[best + 1]];
+        own[best] = joined[best];
+        joined[best] = 0;
+        if (best) joined[best - 1] = 0;
+        groups--;
+        for (unsigned g = best + 1; g < groups; g++) {
+            head[g] = head[g + 1];
+            own[g] = own[g + 1];
+            joined[g] = joined[g + 1];
+        }
+    }
+    for (unsigned i = 0, g = 0; i < CG_RANS_SUMS_; i++) {
+        while (g + 1 < groups && i >= head[g + 1]) g++;
+        table_of[i] = (uint8_t)g;
+    }
+    for (unsigned g = 0; g < groups; g++) { /* groups to the front: group g is not behind class g */
+        if (head[g] == g) continue;
+        memcpy(c->token[g], c->token[head[g]], sizeof c->token[g]);
+        c->blocks[g] = c->blocks[head[g]];
+    }
+    return groups;
+}
+/* What the classes of the blocks cost, and their frequencies: of all blocks, or by the class before. */
+static uint64_t cg_rans_classes_plan_(const cg_rans_counts_ *c, size_t blocks, cg_rans_plan_ *plan) {
+    uint32_t count[CG_RANS_TABLES_][CG_RANS_TABLES_], all[CG_RANS_TABLES_];
+    uint16_t freq[CG_RANS_TABLES_];
+    uint64_t alone, chained = 0;
+    unsigned last = 0;
+    memset(count, 0, sizeof count);
+    memset(all, 0, sizeof all);
+    for (size_t b = 0; b < blocks; b++) {
+        const unsigned s = plan->table_of[c->sum_class[b]];
+        count[last][s]++;
+        all[s]++;
+        last = s;
+    }
+    alone = cg_rans_normalize_(all, plan->tables, freq);
+    for (unsigned s = 0; s + 1 < plan->tables; s++) alone += cg_rans_freq_bits_(freq[s]) * CG_RANS_BIT_;
+    for (unsigned t = 0; t < plan->tables; t++) {
+        uint32_t any = 0;
+        for (unsigned s = 0; s < plan->tables; s++) any |= count[t][s];
+        if (!any) count[t][plan->tables - 1] = 1;
+        chained += cg_rans_normalize_(count[t], plan->tables, plan->class_freq[t]);
+        for (unsigned s = 0; s + 1 < plan->tables; s++)
+            chained += cg_rans_freq_bits_(plan->class_freq[t][s]) * CG_RANS_BIT_;
+    }
+    plan->classes = plan->tables;
+    if (chained < alone) return chained + CG_RANS_BIT_;
+    plan->classes = 1;
+    memcpy(plan->class_freq[0], freq, sizeof freq);
+    return alone + CG_RANS_BIT_;
+}
+/* What the states of a piece cost beside its symbols, which take so many bits; sets the lanes. */
+static uint64_t cg_rans_states_plan_(uint64_t word_bits, unsigned lanes_most, cg_rans_plan_ *plan) {
+    const unsigned lanes = word_bits < 1024 ? 1 : word_bits < 8192 || lanes_most < 16 ? 4 : 16;
+    plan->lanes = (uint8_t)lanes;
+    return (uint64_t)(word_bits < 64 * lanes ? 32 : 28) * lanes * CG_RANS_BIT_;
+}
+/* Cost of a dense piece, and its tables. */
+CG_NOINLINE_ uint64_t cg_rans_dense_plan_(cg_rans_counts_ *c, size_t n, cg_rans_plan_ *plan) {
+    uint64_t cost = (plan->signs ? 0 : (uint64_t)c->nonzero * CG_RANS_BIT_) + 10 * CG_RANS_BIT_, word_bits = 0;
+    plan->tables = (uint8_t)cg_rans_join_(c, plan->table_of);
+    for (unsigned g = 0; g < plan->tables; g++) {
+        cost += cg_rans_code_make_(c->token[g], CG_RANS_MOST_, CG_RANS_MAGNITUDES_, 1, &plan->table[g]);
+        word_bits += plan->table[g].word_bits;
+    }
+    plan->classes = 1;
+    if (plan->tables > 1) cost += 32 * CG_RANS_BIT_ + cg_rans_classes_plan_(c, (n + 63) / 64, plan);
+    return cost + cg_rans_states_plan_(word_bits, 16, plan);
+}
+/* Cost of a sparse piece, and its tables. */
+CG_NOINLINE_ uint64_t cg_rans_sparse_plan_(const cg_rans_list_ *list, cg_rans_plan_ *plan) {
+    uint32_t zeros[4][CG_RANS_TOKENS_], magnitudes[4][CG_RANS_TOKENS_], context[128], sum = 0;
+    uint64_t cost = (plan->signs ? 0 : (uint64_t)list->count * CG_RANS_BIT_) + 22 * CG_RANS_BIT_, one, three,
+             word_bits = 0;
+    cg_rans_code_ code[4];
+    unsigned a = 0;
+    memset(zeros, 0, sizeof zeros);
+    memset(magnitudes, 0, sizeof magnitudes);
+    memset(context, 0, sizeof context);
+    for (uint32_t i = 0; i < list->count; i++) {
+        a += cg_rans_token_(list->zeros[i], CG_RANS_ZEROS_) - a / 4;
+        context[a]++;
+    }
+    plan->limit[0] = plan->limit[1] = 127;
+    for (unsigned i = 0; i < 128; i++) { /* thirds */
+        if (3 * sum < list->count) plan->limit[0] = (uint8_t)i;
+        if (3 * sum < 2 * list->count) plan->limit[1] = (uint8_t)i;
+        sum += context[i];
+    }
+    a = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const unsigned t = cg_rans_token_(list->zeros[i], CG_RANS_ZEROS_);
+        const int32_t level = list->level[i];
+        const unsigned m = cg_rans_token_((uint32_t)(level < 0 ? -level : level) - 1, CG_RANS_MAGNITUDES_);
+        zeros[(unsigned)(a >= plan->limit[0]) + (unsigned)(a >= plan->limit[1])][t]++;
+        zeros[3][t]++;
+        a += t - a / 4;
+        magnitudes[(unsigned)(a >= plan->limit[0]) + (unsigned)(a >= plan->limit[1])][m]++;
+        magnitudes[3][m]++;
+    }
+    for (unsigned which = 0, at = 0; which < 2; which++) {
+        uint32_t(*count)[CG_RANS_TOKENS_] = which ? magnitudes : zeros;
+        const unsigned tokens = which ? CG_RANS_MOST_ : 32, direct = which ? CG_RANS_MAGNITUDES_ : CG_RANS_ZEROS_;
+        one = cg_rans_code_make_(count[3], tokens, direct, (int)which, &code[3]);
+        word_bits += code[3].word_bits;
+        three = 7 * CG_RANS_BIT_;
+        for (unsigned i = 0; i < 3; i++) {
+            uint32_t any = 0;
+            for (unsigned t = 0; t < tokens; t++) any |= count[i][t];
+            if (!any) count[i][0] = 1;
+            three += cg_rans_code_make_(count[i], tokens, direct, (int)which, &code[i]);
+        }
+        for (unsigned i = 0; three < one && i < 3; i++) plan->table[at++] = code[i];
+        if (one <= three) plan->table[at++] = code[3];
+        cost += three < one ? three : one;
+        if (which) plan->magnitude_contexts = three < one ? 3 : 1;
+        else plan->zero_contexts = three < one ? 3 : 1;
+    }
+    return cost + cg_rans_states_plan_(word_bits, 4, plan);
+}
+/* Bits of a Rice piece, and its parameters. */
+static uint64_t cg_rans_rice_plan_(const cg_rans_list_ *list, cg_rans_plan_ *plan) {
+    uint64_t unary = 0, gamma = 0, best = UINT64_MAX, bits;
+    plan->k = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const uint32_t m = (uint32_t)(list->level[i] < 0 ? -list->level[i] : list->level[i]);
+        unary += m < 16 ? m : 15 + cg_rans_gamma_bits_(m - 15);
+        gamma += cg_rans_gamma_bits_(m);
+    }
+    for (unsigned k = 0; k < 16; k++) {
+        bits = 0;
+        for (uint32_t i = 0; i < list->count; i++) {
+            const uint32_t q = (uint32_t)list->zeros[i] >> k;
+            bits += q < 16 ? q + 1 + k : 32;
+        }
+        if (bits < best) {
+            best = bits;
+            plan->k = (uint8_t)k;
+        }
+    }
+    plan->gamma = (uint8_t)(gamma < unary);
+    return (best + (gamma < unary ? gamma : unary) + list->count + 20) * CG_RANS_BIT_;
+}
+/* Chooses how n levels of at most `width` bits are written. *list and *c are the caller's room for them; *list is
+   of use to cg_rans_put_ unless the form is dense. */
+CG_NOINLINE_ void cg_rans_plan_make_(const cg_rans_levels_ *levels, size_t n, unsigned width, cg_rans_counts_ *c,
+    cg_rans_list_ *list, cg_rans_plan_ *plan) {
+    cg_rans_plan_ other;
+    uint64_t best = (32 + 8 * cg_word_bytes_((uint64_t)n * width)) * CG_RANS_BIT_, cost;
+    cg_rans_count_(levels, n, c, list);
+    plan->nonzero = c->nonzero;
+    plan->signs = (uint8_t)(!c->negative ? 1 : c->negative == c->nonzero ? 2 : 0);
+    plan->form = CG_RANS_PLAIN_;
+    plan->bytes = 0;
+    if (!c->nonzero) {
+        plan->form = CG_RANS_RICE_;
+        return;
+    }
+    if (c->nonzero <= CG_RANS_LIST_) {
+        cost = cg_rans_rice_plan_(list, plan);
+        if (cost < best) {
+            plan->form = CG_RANS_RICE_;
+            best = cost;
+        }
+        other = *plan;
+        cost = cg_rans_sparse_plan_(list, &other);
+        if (cost < best) {
+            *plan = other;
+            plan->form = CG_RANS_SPARSE_;
+            best = cost;
+        }
+    }
+    if (c->nonzero > 256) {
+        other = *plan;
+        cost = cg_rans_dense_plan_(c, n, &other);
+        if (cost < best) {
+            *plan = other;
+            plan->form = CG_RANS_DENSE_;
+            best = cost;
+        }
+    }
+    if (plan->form == CG_RANS_SPARSE_ || plan->form == CG_RANS_DENSE_) best += best >> 9;
+    plan->bytes = (uint32_t)(cg_word_bytes_((best + CG_RANS_BIT_ - 1) / CG_RANS_BIT_ +
+        (plan->form == CG_RANS_SPARSE_ || plan->form == CG_RANS_DENSE_ ? 24 : 0)));
+}
+
+/* src/core/codes/rans_put.h */
+/* rans_put: a planned piece of levels is written
+
+   Offers   cg_rans_put_, cg_rans_plain_put_
+   Needs    base, bits, rans, rans_plan
+   Touches  nothing but its arguments
+   The string of bits is written forwards; then the levels are coded from the last to the first, and their words follow
+   upwards, so that the reader finds them downwards from the end. */
+
+typedef struct cg_rans_words_ {
+    uint8_t *at, *end;
+    int is_full; /* a word did not fit */
+} cg_rans_words_;
+CG_INLINE_ void cg_rans_word_put_(cg_rans_words_ *w, uint32_t word) {
+    if (CG_LIKELY_(w->end - w->at >= 2)) {
+        cg_put16_(w->at, word);
+        w->at += 2;
+    } else w->is_full = 1;
+}
+static void cg_rans_state_put_(cg_rans_words_ *w, uint32_t state) {
+    cg_rans_word_put_(w, state);
+    cg_rans_word_put_(w, state >> 16);
+}
+/* A symbol of that frequency, whose numbers begin at first. */
+CG_INLINE_ void cg_rans_symbol_put_(cg_rans_words_ *w, uint32_t *state, uint32_t freq, uint32_t first) {
+    uint32_t x = *state;
+    if (x >> 22 >= freq) {
+        cg_rans_word_put_(w, x);
+        x >>= 16;
+    }
+    *state = (x / freq) << 10 | (x % freq + first);
+}
+static void cg_rans_gamma_put_(cg_bitstream_ *b, uint32_t v) {
+    const unsigned zeros = cg_log2_(v);
+    cg_bitstream_put_(b, ((uint64_t)(v - (1u << zeros)) << 1 | 1u) << zeros, 2 * zeros + 1);
+}
+static void cg_rans_freq_put_(cg_bitstream_ *b, uint32_t f) {
+    const unsigned length = f ? cg_log2_(f) + 1 : 0;
+    cg_bitstream_put_(b, length, 4);
+    if (length > 1) cg_bitstream_put_(b, f - (1u << (length - 1)), length - 1);
+}
+static void cg_rans_table_put_(cg_bitstream_ *b, const cg_rans_code_ *code) {
+    cg_bitstream_put_(b, code->symbols - 1u, 6);
+    cg_bitstream_put_(b, code->escapes, 1);
+    for (unsigned s = 0; s + 1 < code->symbols; s++) cg_rans_freq_put_(b, code->freq[s]);
+}
+/* The symbol of a token in a table. */
+CG_INLINE_ unsigned cg_rans_symbol_of_(const cg_rans_code_ *code, unsigned token) {
+    return token < code->symbols ? token : code->symbols - 1u;
+}
+/* The extra bits of a number. */
+CG_INLINE_ void cg_rans_extra_put_(
+    cg_bitstream_ *b, const cg_rans_code_ *code, uint32_t v, unsigned token, unsigned direct) {
+    if (code->escapes && token + 1u >= code->symbols)
+        cg_rans_gamma_put_(b, v - cg_rans_base_(code->symbols - 1u, direct) + 1);
+    else {
+        const unsigned extra = cg_rans_extra_(token, direct);
+        if (extra) cg_bitstream_put_(b, v - cg_rans_base_(token, direct), extra);
+    }
+}
+/* first[s] of a table: the frequencies before symbol s. */
+static void cg_rans_firsts_(const uint16_t *freq, unsigned symbols, uint16_t *first) {
+    unsigned sum = 0;
+    for (unsigned s = 0; s < symbols; s++) {
+        first[s] = (uint16_t)sum;
+        sum += freq[s];
+    }
+}
+static uint32_t cg_rans_magnitude_(int16_t level) { return (uint32_t)(level < 0 ? -(int32_t)level : (int32_t)level); }
+
+static void cg_rans_rice_put_(cg_bitstream_ *b, const cg_rans_plan_ *plan, const cg_rans_list_ *list) {
+    cg_bitstream_put_(b, (uint64_t)plan->k << 2 | CG_RANS_RICE_, 6);
+    cg_bitstream_put_(b, plan->gamma, 1);
+    cg_bitstream_put_(b, list->count, 13);
+    for (uint32_t i = 0; i < list->count; i++) {
+        const uint32_t zeros = list->zeros[i], q = zeros >> plan->k, m = cg_rans_magnitude_(list->level[i]);
+        if (q < 16) {
+            cg_bitstream_put_(b, (uint64_t)1 << q, q + 1);
+            cg_bitstream_put_(b, zeros & ((1u << plan->k) - 1), plan->k);
+        } else cg_bitstream_put_(b, (uint64_t)zeros << 16, 32);
+        cg_bitstream_put_(b, list->level[i] < 0, 1);
+        if (plan->gamma) cg_rans_gamma_put_(b, m);
+        else if (m < 16) cg_bitstream_put_(b, (uint64_t)1 << (m - 1), m);
+        else {
+            cg_bitstream_put_(b, 0, 15);
+            cg_rans_gamma_put_(b, m - 15);
+        }
+    }
+}
+/* The context of a number of zeros or a magnitude. */
+CG_INLINE_ unsigned cg_rans_plan_context_(const cg_rans_plan_ *plan, unsigned contexts, unsigned a) {
+    return contexts < 2 ? 0 : (unsigned)(a >= plan->limit[0]) + (unsigned)(a >= plan->limit[1]);
+}
+/* Bits of a sparse piece; table[i] becomes the two tables of level i, 4 bits each. */
+CG_NOINLINE_ void cg_rans_sparse_bits_(
+    cg_bitstream_ *b, const cg_rans_plan_ *plan, const cg_rans_list_ *list, uint8_t *table) {
+    unsigned a = 0;
+    cg_bitstream_put_(b, list->count - 1u, 12);
+    if (plan->zero_contexts + plan->magnitude_contexts > 2) {
+        cg_bitstream_put_(b, plan->limit[0], 7);
+        cg_bitstream_put_(b, plan->limit[1], 7);
+    }
+    for (unsigned i = 0; i < (unsigned)plan->zero_contexts + plan->magnitude_contexts; i++)
+        cg_rans_table_put_(b, &plan->table[i]);
+    for (uint32_t i = 0; i < list->count; i++) {
+        const uint32_t zeros = list->zeros[i], m = cg_rans_magnitude_(list->level[i]) - 1;
+        const unsigned token = cg_rans_token_(zeros, CG_RANS_ZEROS_),
+                       of_zeros = cg_rans_plan_context_(plan, plan->zero_contexts, a);
+        unsigned of_magnitude;
+        cg_rans_extra_put_(b, &plan->table[of_zeros], zeros, token, CG_RANS_ZEROS_);
+        a += token - a / 4;
+        of_magnitude = plan->zero_contexts + cg_rans_plan_context_(plan, plan->magnitude_contexts, a);
+        if (!plan->signs) cg_bitstream_put_(b, list->level[i] < 0, 1);
+        cg_rans_extra_put_(
+            b, &plan->table[of_magnitude], m, cg_rans_token_(m, CG_RANS_MAGNITUDES_), CG_RANS_MAGNITUDES_);
+        table[i] = (uint8_t)(of_zeros | of_magnitude << 4);
+    }
+}
+CG_NOINLINE_ void cg_rans_sparse_words_(
+    cg_rans_words_ *w, const cg_rans_plan_ *plan, const cg_rans_list_ *list, const uint8_t *table, uint32_t *state) {
+    uint16_t first[CG_RANS_TABLES_][CG_RANS_TOKENS_];
+    const unsigned lane_mask = plan->lanes - 1u;
+    for (unsigned t = 0; t < (unsigned)plan->zero_contexts + plan->magnitude_contexts; t++)
+        cg_rans_firsts_(plan->table[t].freq, plan->table[t].symbols, first[t]);
+    for (uint32_t i = list->count; i-- > 0;) {
+        unsigned t = table[i] >> 4,
+                 s = cg_rans_symbol_of_(
+                     &plan->table[t], cg_rans_token_(cg_rans_magnitude_(list->level[i]) - 1, CG_RANS_MAGNITUDES_));
+        cg_rans_symbol_put_(w, &state[(2 * i + 1) & lane_mask], plan->table[t].freq[s], first[t][s]);
+        t = table[i] & 15;
+        s = cg_rans_symbol_of_(&plan->table[t], cg_rans_token_(list->zeros[i], CG_RANS_ZEROS_));
+        cg_rans_symbol_put_(w, &state[2 * i & lane_mask], plan->table[t].freq[s], first[t][s]);
+    }
+}
+/* Bits of a dense piece; class_of becomes the classes of its blocks. */
+CG_NOINLINE_ void cg_rans_dense_bits_(
+    cg_bitstream_ *b, const cg_rans_plan_ *plan, const cg_rans_levels_ *levels, size_t n, uint8_t *class_of) {
+    int16_t v[CG_CHUNK_];
+    for (unsigned t = 0; t < plan->tables; t++) cg_rans_table_put_(b, &plan->table[t]);
+    if (plan->tables > 1) {
+        cg_bitstream_put_(b, plan->classes > 1, 1);
+        for (unsigned t = 0; t < plan->classes; t++)
+            for (unsigned s = 0; s + 1 < plan->tables; s++) cg_rans_freq_put_(b, plan->class_freq[t][s]);
+    }
+    for (size_t first = 0, many; first < n; first += many) {
+        many = cg_min_(CG_CHUNK_, n - first);
+        levels->make(levels, first, many, v);
+        for (size_t block = 0, in_block; block < many; block += in_block) {
+            const int16_t *at = v + block;
+            const cg_rans_code_ *code;
+            const unsigned t =
+                plan->table_of[cg_rans_sum_class_(cg_rans_sum_(at, in_block = cg_min_(CG_RANS_BLOCK_, many - block)))];
+            uint64_t signs = 0;
+            unsigned nonzero = 0;
+            uint32_t most = 0;
+            class_of[(first + block) / CG_RANS_BLOCK_] = (uint8_t)t;
+            code = &plan->table[t];
+            for (size_t i = 0; i < in_block; i++) {
+                const uint32_t m = cg_rans_magnitude_(at[i]);
+                signs |= (uint64_t)(at[i] < 0) << nonzero;
+                nonzero += m != 0;
+                most = m > most ? m : most;
+            }
+            if (!plan->signs && nonzero) cg_bitstream_put_(b, signs & 0xffffffffu, nonzero < 32 ? nonzero : 32);
+            if (!plan->signs && nonzero > 32) cg_bitstream_put_(b, signs >> 32, nonzero - 32);
+            if (most < 1u << CG_RANS_MAGNITUDES_ && !(code->escapes && most + 1 >= code->symbols)) continue;
+            for (size_t i = 0; i < in_block; i++) {
+                const uint32_t m = cg_rans_magnitude_(at[i]);
+                if (m) cg_rans_extra_put_(b, code, m, cg_rans_token_(m, CG_RANS_MAGNITUDES_), CG_RANS_MAGNITUDES_);
+            }
+        }
+    }
+}
+CG_NOINLINE_ void cg_rans_dense_words_(cg_rans_words_ *w, const cg_rans_plan_ *plan, const cg_rans_levels_ *levels,
+    size_t n, const uint8_t *class_of, uint32_t *state, uint32_t *class_state) {
+    uint16_t first[CG_RANS_TABLES_][CG_RANS_TOKENS_], class_first[CG_RANS_TABLES_][CG_RANS_TABLES_];
+    int16_t v[CG_CHUNK_];
+    const unsigned lane_mask = plan->lanes - 1u;
+    for (unsigned t = 0; t < plan->tables; t++) cg_rans_firsts_(plan->table[t].freq, plan->table[t].symbols, first[t]);
+    for (unsigned t = 0; plan->tables > 1 && t < plan->classes; t++)
+        cg_rans_firsts_(plan->class_freq[t], plan->tables, class_first[t]);
+    for (size_t chunk = (n + CG_CHUNK_ - 1) / CG_CHUNK_; chunk-- > 0;) {
+        const size_t begin = chunk * CG_CHUNK_, many = cg_min_(CG_CHUNK_, n - begin);
+        levels->make(levels, begin, many, v);
+        for (size_t block = (many + CG_RANS_BLOCK_ - 1) / CG_RANS_BLOCK_; block-- > 0;) {
+            const size_t at = begin / CG_RANS_BLOCK_ + block, in_block = cg_min_(CG_RANS_BLOCK_, many - 64 * block);
+            const unsigned t = class_of[at];
+            if (plan->table[t].symbols > 1)
+                for (size_t i = in_block; i-- > 0;) {
+                    const unsigned s = cg_rans_symbol_of_(
+                        &plan->table[t], cg_rans_token_(cg_rans_magnitude_(v[64 * block + i]), CG_RANS_MAGNITUDES_));
+                    cg_rans_symbol_put_(w, &state[i & lane_mask], plan->table[t].freq[s], first[t][s]);
+                }
+            if (plan->tables > 1) {
+                const unsigned before = plan->classes > 1 && at ? class_of[at - 1] : 0;
+                cg_rans_symbol_put_(w, class_state, plan->class_freq[before][t], class_first[before][t]);
+            }
+        }
+    }
+}
+/* The same without a plan. */
+static size_t cg_rans_plain_put_(const cg_rans_levels_ *levels, size_t n, unsigned width, uint8_t *out, size_t cap) {
+    const size_t bytes = 4 + (size_t)cg_word_bytes_((uint64_t)n * width);
+    int16_t v[CG_CHUNK_];
+    cg_bitstream_ b;
+    if (bytes > cap) return SIZE_MAX;
+    memset(out + bytes - 4, 0, 4);
+    cg_put32_(out, CG_RANS_PLAIN_);
+    b = cg_bitstream_open_(out + 4, out + bytes);
+    for (size_t first = 0, many; first < n; first += many) {
+        many = cg_min_(CG_CHUNK_, n - first);
+        levels->make(levels, first, many, v);
+        for (size_t i = 0; i < many; i++)
+            cg_bitstream_put_(&b, (uint64_t)(uint16_t)v[i] & (((uint64_t)1 << width) - 1), width);
+    }
+    return bytes;
+}
+/* Writes n levels as planned, list being what cg_rans_plan_make_ has made of them; returns the bytes, a multiple of 4,
+   or SIZE_MAX if they are more than cap. What follows the piece up to cap may be scribbled on. */
+CG_NOINLINE_ size_t cg_rans_put_(const cg_rans_plan_ *plan, const cg_rans_levels_ *levels, const cg_rans_list_ *list,
+    size_t n, unsigned width, uint8_t *out, size_t cap) {
+    uint8_t work[CG_RANS_LIST_]; /* tables of levels, or classes of blocks */
+    uint32_t state[CG_RANS_LANES_], class_state = CG_RANS_LOW_;
+    cg_bitstream_ b = cg_bitstream_open_(out, out + cap);
+    cg_rans_words_ w;
+    size_t bytes;
+    if (!plan->nonzero) return 0;
+    if (plan->form == CG_RANS_PLAIN_) return cg_rans_plain_put_(levels, n, width, out, cap);
+    if (plan->form == CG_RANS_RICE_) {
+        cg_rans_rice_put_(&b, plan, list);
+        bytes = (size_t)(b.next - out) + (b.filled != 0);
+        if (bytes > cap) return SIZE_MAX;
+        for (; bytes % 4; bytes++) {
+            if (bytes == cap) return SIZE_MAX;
+            out[bytes] = 0;
+        }
+        return bytes;
+    }
+    cg_bitstream_put_(&b, plan->form | (plan->lanes == 16 ? 2u : plan->lanes == 4 ? 1u : 0u) << 2, 5);
+    cg_bitstream_put_(&b, plan->signs, 2);
+    for (unsigned i = 0; i < plan->lanes; i++) state[i] = CG_RANS_LOW_;
+    if (plan->form == CG_RANS_SPARSE_) {
+        cg_bitstream_put_(&b, plan->zero_contexts > 1, 1);
+        cg_bitstream_put_(&b, plan->magnitude_contexts > 1, 1);
+        cg_rans_sparse_bits_(&b, plan, list, work);
+    } else {
+        cg_bitstream_put_(&b, plan->tables - 1u, 3);
+        cg_rans_dense_bits_(&b, plan, levels, n, work);
+    }
+    bytes = (size_t)(b.next - out) + (b.filled != 0);
+    if (bytes > cap) return SIZE_MAX;
+    w.at = out + bytes;
+    w.end = out + cap;
+    w.is_full = 0;
+    if (bytes % 2) {
+        if (w.at == w.end) return SIZE_MAX;
+        *w.at++ = 0;
+    }
+    if (plan->form == CG_RANS_SPARSE_) cg_rans_sparse_words_(&w, plan, list, work, state);
+    else cg_rans_dense_words_(&w, plan, levels, n, work, state, &class_state);
+    for (unsigned i = plan->lanes; i-- > 0;) cg_rans_state_put_(&w, state[i]);
+    if (plan->form == CG_RANS_DENSE_ && plan->tables > 1) cg_rans_state_put_(&w, class_state);
+    if ((size_t)(w.at - out) % 4) {
+        out[0] = (uint8_t)(out[0] | 16u);
+        cg_rans_word_put_(&w, 0);
+    }
+    return w.is_full ? SIZE_MAX : (size_t)(w.at - out);
+}
+
 /* src/core/lowrank.h */
 /* lowrank: factors P and Q of a matrix M by one step of the power method, P*Q = P*(P^T*M) with orthonormal P (PowerSGD)
 
@@ -7841,6 +8936,7 @@ enum {
                                  of ranks add up decoded, and not in their domain */
     CG_IS_BIASED_ = 1 << 22 /* the mean of what is decoded differs from x, but with an unbiasing flag */
 };
+#define CG_LENGTH_VARIES_ 0x80000000u /* a trait: quantizer whose levels are entropy coded: so is their section */
 /* What a stage does to the values v that it sees, whatever they are; see core/error.h. */
 typedef struct cg_error_ {
     double bound;       /* E|C(v) - v|^2 <= bound |v|^2, the least that is known; -1: none is */
@@ -7888,7 +8984,9 @@ static const cg_value_code_ cg_value_codes_[] = { { "", NULL }, CG_VALUE_CODE_LI
 enum { CG_VALUE_CODE_COUNT_ = sizeof cg_value_codes_ / sizeof cg_value_codes_[0] };
 /* Whether this build has any code of values, sample and transform: code for them that asks is not in the object if it
    has none. */
-CG_INLINE_ int cg_builds_value_codes_(void) { return 0 CG_VALUE_CODE_LIST_(CG_OR_BUILT_); }
+/* Quantizers whose levels are always coded. */
+CG_INLINE_ int cg_builds_levels_(void) { return 0 CG_OR_BUILT_(RATE, ) CG_OR_BUILT_(STEP, ); }
+CG_INLINE_ int cg_builds_value_codes_(void) { return cg_builds_levels_() CG_VALUE_CODE_LIST_(CG_OR_BUILT_); }
 CG_INLINE_ int cg_builds_samples_(void); /* in core/rows.h, as the next */
 CG_INLINE_ int cg_builds_transforms_(void);
 CG_INLINE_ int cg_builds_clips_(void);
@@ -8239,6 +9337,8 @@ CG_API_ cg_op cg_flex16(uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_FL
 CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket) {
     return bits == 16 ? cg_flex16(bucket) : cg_op_quantize_(CG_QUANTIZE_FLEXPOINT, bits, bucket, 0.0f);
 }
+CG_API_ cg_op cg_rate(float bits) { return cg_op_quantize_(CG_QUANTIZE_RATE, 0, 0, bits); }
+CG_API_ cg_op cg_step(float share) { return cg_op_quantize_(CG_QUANTIZE_STEP, 0, 0, share); }
 CG_API_ cg_op cg_natural(void) { return cg_op_quantize_(CG_QUANTIZE_NATURAL, 0, 0, 0.0f); }
 CG_API_ cg_op cg_dither(int bits, uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_DITHER, bits, bucket, 0.0f); }
 CG_API_ cg_op cg_dynamic8(void) { return cg_op_quantize_(CG_QUANTIZE_DYNAMIC8, 0, 0, 0.0f); }
@@ -8337,6 +9437,7 @@ static cg_op cg_op_flagged_(cg_op op, unsigned slot, const char *name) {
     return cg_op_invalid_();
 }
 CG_API_ cg_op cg_nearest(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "nearest"); }
+CG_API_ cg_op cg_unbiased(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "unbiased"); }
 CG_API_ cg_op cg_stochastic(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "stochastic"); }
 CG_API_ cg_op cg_clipped(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "clip"); }
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket) {
@@ -9292,8 +10393,9 @@ CG_OFFERED_ size_t cg_packet_seal_(const cg_info *info, uint8_t *packet) {
 /* What encode needs: nothing; the statistics of the bucket first; or nothing first, but the sum of its lanes gives
    the one scale of the whole vector afterwards. */
 enum { CG_NEEDS_NOTHING_, CG_NEEDS_BUCKET_STATS_, CG_NEEDS_SUM_AFTERWARDS_ };
-/* What encode writes: bits as they stand in the packet, or a byte per value, still to be packed or entropy coded. */
-enum { CG_OUTPUT_PACKED_, CG_OUTPUT_SYMBOLS_ };
+/* What encode writes: bits as they stand in the packet, or a byte per value, still to be packed or entropy coded.
+   Levels of 16 bits are always entropy coded, by core/rate.h, which does not call encode. */
+enum { CG_OUTPUT_PACKED_, CG_OUTPUT_SYMBOLS_, CG_OUTPUT_LEVELS_ };
 
 /* What is known of a bucket. A measure function fills the fields that its set_scales function reads; absmax_bits
    reaches CG_INF_BITS_ if and only if a value is not finite. */
@@ -9338,6 +10440,7 @@ typedef struct cg_quantizer_ {
     /* NULL, or the largest magnitude of n stored values, as bits; from stored_limit on it is Inf or NaN */
     uint32_t (*stored_absmax_bits)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);
     uint32_t stored_limit;
+    uint64_t (*promise)(const cg_stage *stage, uint64_t k); /* levels: bytes of k values at most; 0: as the code's */
 } cg_quantizer_;
 /* The row of a quantize stage; NULL for a user codec or an unknown id. */
 static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q); /* in core/rows.h */
@@ -9970,6 +11073,161 @@ CG_OFFERED_ void cg_bucket_dequantize_(
     cg_quantizer_of_(stage)->decode(kernels, stage, &scale, codes, n, out, 0);
 }
 
+/* src/core/quantize/rate.h */
+/* rate: one step for all values, a dead zone, and levels of 16 bits that are entropy coded: rate and step
+
+   Offers   cg_rate_grid_, cg_rate_levels_, the functions that rows of such quantizers name, cg_rate_bound_
+   Needs    base, random, codes (rans, rans_plan), quantize/formats
+   Touches  nothing but its arguments
+   The scales of a packet are two floats. The first is the step; with a sign, values were multiplied by 2^100 before
+   they were divided by it. The second is a whole number 4096*c + o: level 1 stands for c/2048 steps, level m > 1
+   for m + (o - 2048)/4096 steps; with a sign, values were multiplied by 2^-100. */
+
+#define CG_RATE_LEVELS_MAX_ 32767
+#define CG_RATE_PLAIN_ (4096.0f * 2048.0f + 2048.0f) /* level m stands for m steps */
+#define CG_RATE_LEAST_ 24u /* bytes that a section of values may have, however few are asked for */
+
+/* How values become levels. */
+typedef struct cg_rate_grid_ {
+    float lift; /* 1, 2^100 or 2^-100: values are multiplied by it first */
+    float step;
+    float dead; /* added to |v|/step before it is cut to a level; stochastic: not used */
+    int stochastic;
+    uint32_t keep; /* of 2^32 values of level 1 so many are kept, others become 0; UINT32_MAX: all */
+} cg_rate_grid_;
+/* What is counted of values on the way to levels, in integers, so that no order matters. */
+typedef struct cg_rate_counts_ {
+    uint32_t absmax_bits, least_bits; /* of values times lift; least: of those that are not 0, or UINT32_MAX */
+    uint64_t ones, more;              /* levels 1, and above */
+    uint64_t ones_sum;                /* |v|/step of those, in 65536ths */
+    int64_t more_sum;                 /* |v|/step - level of those, in 65536ths */
+} cg_rate_counts_;
+
+/* The level of t = |v|/step, of a value whose hash is h. */
+CG_INLINE_ int32_t cg_rate_level_(const cg_rate_grid_ *g, float t, uint32_t h) {
+    int32_t level;
+    if (!g->stochastic) {
+        t = cg_plus_(t, g->dead);
+        level = (int32_t)(t < 32767.0f ? t : 32767.0f); /* a NaN, too */
+        return level == 1 && h > g->keep ? 0 : level;
+    }
+    t = t < 32766.0f ? t : 32766.0f;
+    level = (int32_t)t;
+    return level + (h < (uint64_t)(cg_times_(cg_minus_(t, (float)level), 4294967296.0f)));
+}
+/* n levels of the values of a block from position on, whose key this is. counts may be NULL. */
+CG_NOINLINE_ void cg_rate_levels_(const cg_rate_grid_ *g, cg_key_ key, uint32_t position, const float *v, size_t n,
+    int16_t *out, cg_rate_counts_ *counts) {
+    const int hashed = g->stochastic || g->keep != UINT32_MAX;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t u = cg_load_bits_(v, i);
+        const float a = cg_times_(cg_as_float_(u & CG_ABS_MASK_), g->lift), t = a / g->step;
+        const uint32_t p = position + (uint32_t)i;
+        const int32_t level = cg_rate_level_(g, t, hashed ? cg_noise_bits_(key, p) : 0);
+        out[i] = (int16_t)(u >> 31 ? -level : level);
+        if (!counts) continue;
+        counts->absmax_bits = cg_max32_(counts->absmax_bits, cg_as_bits_(a));
+        if (a > 0.0f && cg_as_bits_(a) < counts->least_bits) counts->least_bits = cg_as_bits_(a);
+        if (level) {
+            const uint32_t t16 = (uint32_t)(cg_times_(t < 32767.0f ? t : 32767.0f, 65536.0f));
+            if (level == 1) {
+                counts->ones++;
+                counts->ones_sum += t16;
+            } else {
+                counts->more++;
+                counts->more_sum += (int64_t)t16 - (int64_t)level * 65536;
+            }
+        }
+    }
+}
+static void cg_rate_counts_add_(cg_rate_counts_ *s, const cg_rate_counts_ *t) {
+    s->absmax_bits = cg_max32_(s->absmax_bits, t->absmax_bits);
+    s->least_bits = s->least_bits < t->least_bits ? s->least_bits : t->least_bits;
+    s->ones += t->ones;
+    s->more += t->more;
+    s->ones_sum += t->ones_sum;
+    s->more_sum += t->more_sum;
+}
+/* The two scales of a grid, of whose values this was counted. */
+static void cg_rate_scales_(const cg_rate_grid_ *g, const cg_rate_counts_ *counts, float *scales) {
+    scales[0] = g->lift > 1.0f ? -g->step : g->step;
+    scales[1] = CG_RATE_PLAIN_;
+    if (!g->stochastic) { /* centroids, rounded */
+        uint64_t c = counts->ones ? (counts->ones_sum + 16 * counts->ones) / (32 * counts->ones) : 2048;
+        int64_t o = counts->more ? (counts->more_sum + (int64_t)(8 * counts->more)) / (int64_t)(16 * counts->more) : 0;
+        c = c < 4095 ? c : 4095;
+        o = o < -2048 ? -2048 : o > 2047 ? 2047 : o;
+        scales[1] = (float)(int32_t)(4096 * (int64_t)c + o + 2048);
+    }
+    if (g->lift < 1.0f) scales[1] = -scales[1];
+}
+static int cg_legal_rate_(const float *scales) {
+    const float v = cg_as_float_(cg_as_bits_(scales[1]) & CG_ABS_MASK_);
+    return cg_is_finite_(scales[0]) && v < 16777216.0f && v == (float)(int32_t)v &&
+        !(cg_as_bits_(scales[0]) >> 31 && cg_as_bits_(scales[1]) >> 31);
+}
+/* in: levels as integers of 16 bits of this machine, at any address. */
+CG_DECODE_FN_(cg_decode_rate_) {
+    const int32_t pair = (int32_t)cg_as_float_(cg_as_bits_(scales[1]) & CG_ABS_MASK_);
+    const float step = cg_as_float_(cg_as_bits_(scales[0]) & CG_ABS_MASK_),
+                one = cg_times_(step, (float)(pair / 4096) * 0.00048828125f),
+                offset = cg_times_(step, (float)(pair % 4096 - 2048) * 0.000244140625f);
+    const float drop = cg_as_bits_(scales[0]) >> 31 ? CG_POW2_MINUS_100_
+        : cg_as_bits_(scales[1]) >> 31              ? CG_POW2_100_
+                                                    : 1.0f;
+    CG_UNUSED_(kernels);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(stream);
+    for (size_t i = 0; i < n; i++) {
+        int16_t level;
+        int32_t m;
+        float f = 0.0f;
+        memcpy(&level, in + 2 * i, 2);
+        m = level < 0 ? -level : level;
+        if (m == 1) f = one;
+        else if (m) f = cg_plus_(cg_times_(step, (float)m), offset);
+        f = cg_saturate_(cg_times_(cg_saturate_(f), drop));
+        cg_store_(out, i, level < 0 ? -f : f);
+    }
+}
+/* Never called: core/rate.h makes the whole section. */
+CG_ENCODE_FN_(cg_encode_rate_) {
+    CG_UNUSED_(kernels);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(scales);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(v);
+    CG_UNUSED_(n);
+    CG_UNUSED_(out);
+    CG_UNUSED_(lanes);
+    return 0;
+}
+/* Pieces of k levels, and bytes of the table of their lengths, which has 16 bits of each: words of 32 bits. */
+CG_INLINE_ uint64_t cg_rans_pieces_(uint64_t k) { return k / CG_RANS_PIECE_ + (k % CG_RANS_PIECE_ != 0); }
+/* Bytes of the codes of k levels at most, if nothing limits them: plain pieces. */
+static uint64_t cg_rans_codes_bound_(uint64_t k, unsigned width) {
+    return cg_add_sat_(4 * cg_rans_pieces_(k),
+        cg_add_sat_(
+            cg_mul_sat_(k / CG_RANS_PIECE_, CG_RANS_PIECE_ / 8 * width), cg_word_bytes_(k % CG_RANS_PIECE_ * width)));
+}
+/* The bytes of a section of k values at most, whatever they are; 0: the quantizer promises nothing. */
+static uint64_t cg_rate_promise_(const cg_stage *q, uint64_t k) {
+    const double asked = (double)k * (double)q->value / 8.0; /* one rounding: the product is exact below 2^29 values */
+    uint64_t bytes = asked < 4.0e18 ? (uint64_t)asked & ~(uint64_t)3 : CG_TOO_LARGE_;
+    return k && bytes < CG_RATE_LEAST_ ? CG_RATE_LEAST_ : bytes;
+}
+static uint64_t cg_step_promise_(const cg_stage *q, uint64_t k) {
+    (void)q;
+    (void)k;
+    return 0;
+}
+/* A plan for each piece: bytes of scratch, at an address that is aligned to 4. */
+static uint64_t cg_rans_scratch_(const cg_stage *q, uint64_t k) {
+    const cg_quantizer_ *row = cg_quantizer_of_(q);
+    return row && row->promise ? cg_mul_sat_(cg_rans_pieces_(k), (sizeof(cg_rans_plan_) + 63) / 64 * 64) : 0;
+}
+
 /* src/core/layout.h */
 /* layout: how the values of a packet are laid out, and the check of cg_extra
 
@@ -10042,7 +11300,15 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_extra *extra, uint64_
     lay->scale_bytes = cg_add_sat_(lay->scale_bytes, 3) & ~(uint64_t)3;
     lay->codes_bytes = cg_word_bytes_(cg_add_sat_(cg_mul_sat_(k / 32, lay->bits_x32), k % 32 * lay->bits_x32 / 32));
     lay->value_code = op->code.arg;
-    if (lay->value_code) {
+    if (lay->quantizer->output == CG_OUTPUT_LEVELS_) {
+        const uint64_t promise = lay->quantizer->promise(q, k);
+        lay->value_code = CG_VALUE_CODE_RANS_;
+        lay->piece_values = CG_RANS_PIECE_;
+        lay->piece_table_bytes = cg_word_bytes_(cg_mul_sat_(16, cg_rans_pieces_(k)));
+        lay->codes_bytes = promise
+            ? cg_max64_(promise, lay->scale_bytes + lay->piece_table_bytes) - lay->scale_bytes - lay->piece_table_bytes
+            : cg_rans_codes_bound_(k, lay->bits_x32 / 32);
+    } else if (lay->value_code) {
         lay->piece_values = cg_float_width_(q) ? CG_CHUNK_ : CG_PIECE_SYMBOLS_;
         if (!cg_float_width_(q)) cg_alphabet_of_(q, &lay->alphabet);
         lay->piece_table_bytes = 4 * (k / lay->piece_values + (k % lay->piece_values != 0));
@@ -10113,7 +11379,7 @@ static int cg_segment_has_threshold_(uint32_t traits, int is_global) {
     return traits & CG_KEEPS_LARGEST_ && !is_global;
 }
 static int cg_segment_has_value_bytes_(const cg_op *op, uint32_t traits) {
-    return op->code.arg || traits & CG_IS_USER_CODEC_;
+    return op->code.arg || traits & (CG_IS_USER_CODEC_ | CG_LENGTH_VARIES_);
 }
 static uint64_t cg_segments_hash_(uint32_t flags) { return cg_mix64_(flags + CG_GOLDEN_); }
 static uint64_t cg_segment_hash_(uint64_t h, uint64_t n, uint32_t number, uint32_t tensor_skip) {
@@ -10612,6 +11878,7 @@ typedef struct cg_list_ {
     int sum_magnitudes;     /* 1: cg_filter_vector_ sums the magnitudes of all values, selected or not */
     double magnitude_sum;   /* that sum, in f64 by chunks and blocks */
     double block_sum;       /* the part of the current block */
+    void *work;             /* before the list: of the quantizer, if cg_rans_scratch_ says that it needs some */
     float *materialized;    /* behind the list: the whole transformed vector, if cg_needs_materialized_; factors */
 } cg_list_;
 
@@ -10639,9 +11906,9 @@ static int cg_needs_materialized_(const cg_op *op, const cg_plan_ *plan) {
 /* Bytes of scratch at any alignment that compressing takes; 0: none; CG_TOO_LARGE_ on overflow. */
 static uint64_t cg_scratch_bytes_(const cg_op *op, const cg_plan_ *plan) {
     const uint64_t transformed_n = plan->transformed_n;
-    uint64_t bytes = 0;
+    uint64_t bytes = cg_rans_scratch_(&op->quantize, plan->max_selected);
     if (plan->traits & CG_IS_SELECTION_) {
-        bytes = cg_mul_sat_(8, cg_list_allocated_n_(cg_list_capacity_(op, plan), transformed_n));
+        bytes = cg_add_sat_(bytes, cg_mul_sat_(8, cg_list_allocated_n_(cg_list_capacity_(op, plan), transformed_n)));
         bytes = cg_add_sat_(bytes, 8 * ((transformed_n >> 32) + 2));
     }
     if (cg_needs_materialized_(op, plan)) bytes = cg_add_sat_(bytes, cg_mul_sat_(4, transformed_n));
@@ -10656,6 +11923,8 @@ static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, const cg_plan_ 
     memset(list, 0, sizeof *list);
     if (!scratch) return;
     p = (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64;
+    list->work = p;
+    p += (size_t)cg_rans_scratch_(&op->quantize, plan->max_selected);
     if (plan->traits & CG_IS_SELECTION_) {
         size_t allocated_n;
         list->capacity = cg_list_capacity_(op, plan);
@@ -12030,6 +13299,19 @@ CG_ERROR_FLOAT_(mxe4m3, 1.0 / 64.0, 1.0 / (1024.0 * 256.0), 0.125, 1.0 / (512.0 
 CG_ERROR_FLOAT_(mxe5m2, 1.0 / 64.0, 1.0 / (131072.0 * 32768.0), 0.25, 1.0 / (65536.0 * 28672.0), 0.25)
 CG_ERROR_FLOAT_(mxfp4, 1.0 / 16.0, 1.0 / 16.0, 0.5, 1.0 / 6.0, 0.5)
 #undef CG_ERROR_FLOAT_
+/* rate: the step is as large as the bits are few. step: at random each value has a variance of step^2/4 at most, and
+   the step is s root mean squares, or the largest magnitude over 32766. To nearest a value in the dead zone is lost. */
+static void cg_error_rate_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    (void)op;
+    (void)n;
+    e->bound = e->is_biased ? 1.0 : -1.0;
+    e->data_decides = e->is_biased;
+}
+static void cg_error_step_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double s = (double)op->quantize.value, w = cg_max_f64_(s * s, (double)n / 1073610756.0);
+    e->bound = e->is_biased ? cg_min_f64_(1.0, w) : w / 4.0;
+    if (!e->is_biased) e->inflation = 1.0 + e->bound;
+}
 /* D/(1 - D), where D is the distortion of Lloyd-Max levels for the normal distribution, which rotated values have to
    within 2 %. After fewer than three rounds distribution and bias depend on the data: two equal spikes have an error of
    1 after one round at 1 bit, and one of 1.03 D/(1 - D) after two at 4 bits. */
@@ -12370,6 +13652,7 @@ static cg_status cg_select_given_(const cg_selector_ *p);
 #define CG_NO_FLAGS_ { "", "" }, 0, 0
 #define CG_FLAG_(first) { first, "" }, 1, 0
 #define CG_FLAGS_(first, second, biasing) { first, second }, biasing, 0
+#define CG_UNBIASED_ { "unbiased", "" }, 0, CG_FLAG_UNBIASED
 #define CG_STOCHASTIC_ { "stochastic", "" }, 0, CG_FLAG_STOCHASTIC
 #define CG_NO_ARG_ 0, 0
 #define CG_ARG_(lo, hi) lo, hi
@@ -12518,10 +13801,14 @@ static const cg_selection_ cg_selections_[] = {
 #define CG_PACKED_(bits) CG_OUTPUT_PACKED_, bits, 0, 0.0f, NULL, NULL
 #define CG_GRID_(levels) CG_OUTPUT_SYMBOLS_, 0, 0, 0.0f, cg_levels_##levels##_, NULL
 #define CG_PACKED_GRID_(bits, levels) CG_OUTPUT_PACKED_, bits, 0, 0.0f, cg_levels_##levels##_, NULL
+#define CG_LEVELS16_ CG_OUTPUT_LEVELS_, 16, 0, 0.0f, NULL, NULL
+#define CG_RATE_SCALES_ CG_NEEDS_BUCKET_STATS_, 2, 4, NULL, NULL, cg_legal_rate_
+#define CG_RATE_TRAITS_ CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_ | CG_OWNS_SCALES_ | CG_LENGTH_VARIES_
 #define CG_TABLE_(bits, bucket, full_scale) CG_OUTPUT_SYMBOLS_, bits, bucket, full_scale, NULL, NULL
-/* rescale, stored_absmax_bits, stored_limit */
-#define CG_TOTAL_ NULL, NULL, 0
-#define CG_STORED_(width, limit) NULL, cg_stored_absmax_bits_##width##_, limit
+/* rescale, stored_absmax_bits, stored_limit, promise */
+#define CG_TOTAL_ NULL, NULL, 0, NULL
+#define CG_ENTROPY_CODED_(promise) NULL, NULL, 0, cg_##promise##_promise_
+#define CG_STORED_(width, limit) NULL, cg_stored_absmax_bits_##width##_, limit, NULL
 #define CG_ROW_(                                                                                             \
     id, name, params, warning, flags, traits, arg, size, value, scales, output, encode, decode, rest, error) \
   CG_IF_(COMPGRAD_WITH_##id,                                                                                 \
@@ -12601,11 +13888,15 @@ static const cg_quantizer_ cg_quantizers_[] = {
         ({ { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, "lloyd", "bits=2", NULL, CG_NO_FLAGS_,
                CG_WANTS_ROTATION_ | CG_OWNS_SCALES_, CG_NO_ARG_, CG_NO_SIZE_, CG_VALUE_(1.0f, 4.0f), cg_error_lloyd_ },
             CG_SCALES_(1, norm, l2norm, magnitude), CG_OUTPUT_PACKED_, 0, CG_ROTATE_BLOCK_, 0.0f, NULL,
-            cg_bits_x32_lloyd_, cg_encode_lloyd_, cg_decode_lloyd_, cg_rescale_lloyd_, NULL, 0 }),
+            cg_bits_x32_lloyd_, cg_encode_lloyd_, cg_decode_lloyd_, cg_rescale_lloyd_, NULL, 0, NULL }),
         ({ CG_LEFT_OUT_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, "lloyd", "LLOYD"), CG_LEFT_OUT_QUANTIZER_ })),
     CG_ROW_(FLEX16, "flex16", "bucket=512", NULL, CG_NO_FLAGS_,
         CG_IS_BIASED_ | CG_HAS_GRID_ | CG_SCALE_IS_STEP_ | CG_ROUNDS_TO_NEAREST_, CG_NO_ARG_, CG_SIZE_(1), CG_NO_VALUE_,
         CG_SCALES_(1, absmax, pow2, magnitude), CG_PACKED_GRID_(16, 16_bits), steps16, steps16, CG_TOTAL_, flexpoint),
+    CG_ROW_(RATE, "rate", "bits=0.5", CG_STALLS_("rate"), CG_UNBIASED_, CG_RATE_TRAITS_, CG_NO_ARG_, CG_NO_SIZE_,
+        CG_VALUE_(0.005f, 8.0f), CG_RATE_SCALES_, CG_LEVELS16_, rate, rate, CG_ENTROPY_CODED_(rate), rate),
+    CG_ROW_(STEP, "step", "share=0.5", CG_STALLS_("step"), CG_UNBIASED_, CG_RATE_TRAITS_, CG_NO_ARG_, CG_NO_SIZE_,
+        CG_VALUE_(0.001f, 1024.0f), CG_RATE_SCALES_, CG_LEVELS16_, rate, rate, CG_ENTROPY_CODED_(step), step),
 };
 #undef CG_ROW_
 #undef CG_PLAIN_
@@ -13162,6 +14453,315 @@ CG_OFFERED_ void cg_producer_run_(cg_producer_ *producer, float *x) {
     cg_producer_make_all_(&src);
 }
 
+/* src/core/rate.h */
+/* rate: the search for a step whose packet has the bytes that were asked for, and the section of values it makes
+
+   Offers   cg_rate_encode_
+   Needs    base, random, codes (rans, rans_plan, rans_put), quantize (rate), layout, source, encode (waves)
+   Touches  the packet's value section; scratch
+   A histogram of some of the values says which step may fit; all pieces are planned with it, and the bytes that their
+   plans have together say in which direction to go on. Then the pieces are written as planned. Everything that decides
+   is an integer, so that every machine finds the same step. */
+
+typedef struct cg_rate_ {
+    const cg_encoder_ *e;
+    cg_rans_plan_ *plans; /* of all pieces */
+    cg_rate_grid_ grid;
+} cg_rate_;
+/* One piece, as cg_rans_levels_ sees it. */
+typedef struct cg_rate_piece_ {
+    const cg_rate_ *rate;
+    size_t begin, n;
+    cg_key_ key;
+    cg_rate_counts_ *counts; /* or NULL */
+} cg_rate_piece_;
+enum { CG_RATE_BINS_ = 2048, CG_RATE_STEP_ = 1024 /* values that are fetched at a time */ };
+
+static void cg_rate_make_(const cg_rans_levels_ *self, size_t first, size_t many, int16_t *out) {
+    const cg_rate_piece_ *p = (const cg_rate_piece_ *)self->user;
+    float buf[CG_RATE_STEP_];
+    for (size_t i = 0, sub; i < many; i += sub) {
+        sub = cg_min_(CG_RATE_STEP_, many - i);
+        cg_rate_levels_(&p->rate->grid, p->key, (uint32_t)(first + i),
+            cg_source_fetch_(p->rate->e->src, p->begin + first + i, sub, buf), sub, out + i, p->counts);
+    }
+}
+static cg_rate_piece_ cg_rate_piece_of_(const cg_rate_ *rate, size_t piece, cg_rate_counts_ *counts) {
+    cg_rate_piece_ p;
+    p.rate = rate;
+    p.begin = piece * CG_RANS_PIECE_;
+    p.n = cg_min_(CG_RANS_PIECE_, (size_t)rate->e->lay->k - p.begin);
+    p.key = cg_block_key_(rate->e->key, piece);
+    p.key.shift = rate->e->noise_shift;
+    p.counts = counts;
+    return p;
+}
+static const cg_rate_counts_ cg_rate_counts_none_ = { 0, UINT32_MAX, 0, 0, 0, 0 };
+CG_NOINLINE_ void cg_rate_plan_piece_(const cg_rate_ *rate, size_t piece, cg_rate_counts_ *counts) {
+    cg_fenv_ env = cg_fenv_enter_thread_();
+    cg_rate_piece_ p = cg_rate_piece_of_(rate, piece, counts);
+    cg_rans_levels_ levels;
+    cg_rans_counts_ c;
+    cg_rans_list_ list;
+    *counts = cg_rate_counts_none_;
+    levels.make = cg_rate_make_;
+    levels.user = &p;
+    cg_rans_plan_make_(&levels, p.n, 16, &c, &list, &rate->plans[piece]);
+    cg_fenv_leave_thread_(env);
+}
+/* Plans all pieces with the grid; returns the bytes of their codes, and what was counted. */
+CG_NOINLINE_ uint64_t cg_rate_plan_(const cg_rate_ *rate, cg_rate_counts_ *all) {
+    const size_t pieces = (size_t)cg_rans_pieces_(rate->e->lay->k);
+    cg_rate_counts_ counts[CG_WAVE_];
+    uint64_t bytes = 0;
+    *all = cg_rate_counts_none_;
+    for (size_t piece = 0; piece < pieces; piece += CG_WAVE_) {
+        const int many = cg_wave_size_(pieces - piece);
+        CG_PARALLEL_
+        for (int i = 0; i < many; i++) cg_rate_plan_piece_(rate, piece + (size_t)i, &counts[i]);
+        for (int i = 0; i < many; i++) {
+            cg_rate_counts_add_(all, &counts[i]);
+            bytes += rate->plans[piece + (size_t)i].bytes;
+        }
+    }
+    return bytes;
+}
+/* Writes a piece to out, which has room for cap bytes; returns how many it has, or SIZE_MAX if it does not fit. */
+CG_NOINLINE_ size_t cg_rate_put_piece_(const cg_rate_ *rate, size_t piece, uint8_t *out, size_t cap) {
+    cg_fenv_ env = cg_fenv_enter_thread_();
+    cg_rate_piece_ p = cg_rate_piece_of_(rate, piece, NULL);
+    const cg_rans_plan_ *plan = &rate->plans[piece];
+    cg_rans_levels_ levels;
+    cg_rans_list_ list;
+    size_t bytes;
+    levels.make = cg_rate_make_;
+    levels.user = &p;
+    list.count = 0;
+    if (plan->nonzero && plan->form <= CG_RANS_SPARSE_) cg_rans_list_make_(&levels, p.n, &list);
+    bytes = cg_rans_put_(plan, &levels, &list, p.n, 16, out, cap);
+    if (bytes == SIZE_MAX) bytes = cg_rans_plain_put_(&levels, p.n, 16, out, cap);
+    cg_fenv_leave_thread_(env);
+    return bytes;
+}
+/* Writes all pieces as planned, each into a room of as many bytes as were planned, or as any piece has if the code may
+   be as long as that, and then close together. Returns their end; NULL: one did not fit its room. */
+CG_NOINLINE_ uint8_t *cg_rate_put_(const cg_rate_ *rate, int any_length) {
+    const cg_layout_ *lay = rate->e->lay;
+    const size_t pieces = (size_t)cg_rans_pieces_(lay->k);
+    uint8_t *end = rate->e->codes, *room[CG_WAVE_ + 1];
+    size_t bytes[CG_WAVE_];
+    room[0] = end;
+    for (size_t piece = 0; piece < pieces; piece += CG_WAVE_) {
+        const int many = cg_wave_size_(pieces - piece);
+        for (int i = 0; i < many; i++)
+            room[i + 1] = room[i] +
+                (any_length ? (size_t)cg_rans_codes_bound_(
+                                  cg_min_(CG_RANS_PIECE_, (size_t)lay->k - (piece + (size_t)i) * CG_RANS_PIECE_), 16)
+                            : rate->plans[piece + (size_t)i].bytes);
+        CG_PARALLEL_
+        for (int i = 0; i < many; i++)
+            bytes[i] = cg_rate_put_piece_(rate, piece + (size_t)i, room[i], (size_t)(room[i + 1] - room[i]));
+        for (int i = 0; i < many; i++) {
+            if (bytes[i] == SIZE_MAX) return NULL;
+            if (end != room[i]) memmove(end, room[i], bytes[i]);
+            cg_put16_(rate->e->table + 2 * (piece + (size_t)i), (uint32_t)(bytes[i] / 4));
+            end += bytes[i];
+        }
+        room[0] = room[many];
+    }
+    return end;
+}
+
+/* The largest magnitude of all values as bits, and a histogram of them by the 11 bits after the sign, or of every 16th
+   chunk of many values. */
+CG_NOINLINE_ uint32_t cg_rate_histogram_(const cg_encoder_ *e, int all, uint32_t *bin) {
+    const size_t k = (size_t)e->lay->k, apart = k <= 8 * CG_BLOCK_ || all ? 1 : 16;
+    uint32_t absmax_bits = 0;
+    float buf[CG_CHUNK_];
+    memset(bin, 0, CG_RATE_BINS_ * sizeof *bin);
+    for (size_t first = 0, chunk = 0, many; first < k; first += many, chunk++) {
+        const float *v;
+        many = cg_min_(CG_CHUNK_, k - first);
+        v = cg_source_fetch_(e->src, first, many, buf);
+        absmax_bits = cg_max32_(absmax_bits, CG_KERNEL_(e->kernels, absmax_bits(v, many)));
+        if (chunk % apart == 0)
+            for (size_t i = 0; i < many; i++) bin[(cg_load_bits_(v, i) & CG_ABS_MASK_) >> 20]++;
+    }
+    return absmax_bits;
+}
+/* The values that a histogram has seen. */
+static uint64_t cg_rate_sampled_(const uint32_t *bin) {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < CG_RATE_BINS_; i++) sum += bin[i];
+    return sum;
+}
+/* About how many 65536ths of a bit the values of a histogram cost with a grid. */
+static uint64_t cg_rate_model_(const cg_rate_grid_ *g, const uint32_t *bin) {
+    uint32_t token[CG_RANS_MOST_];
+    uint64_t cost;
+    memset(token, 0, sizeof token);
+    for (uint32_t i = 0; i < CG_RATE_BINS_; i++) {
+        const float t = cg_times_(cg_as_float_(i << 20 | 0x80000u), g->lift) / g->step;
+        uint32_t level;
+        if (!bin[i]) continue;
+        if (i == 0) token[0] += 64 * bin[0];
+        else if (g->stochastic) { /* in 64ths */ const float s = t < 32766.0f ? t : 32766.0f;
+            const uint32_t part = (uint32_t)(cg_times_(cg_minus_(s, (float)(int32_t)s), 64.0f));
+            level = (uint32_t)s;
+            token[cg_rans_token_(level + 1, CG_RANS_MAGNITUDES_)] += part * bin[i];
+            token[cg_rans_token_(level, CG_RANS_MAGNITUDES_)] += (64 - part) * bin[i];
+        } else {
+            level = (uint32_t)cg_rate_level_(g, t, 0);
+            token[cg_rans_token_(level, CG_RANS_MAGNITUDES_)] += 64 * bin[i];
+        }
+    }
+    cost = cg_rans_entropy_(token, CG_RANS_MOST_);
+    for (unsigned i = 1; i < CG_RANS_MOST_; i++)
+        cost += (uint64_t)token[i] * (1 + cg_rans_extra_(i, CG_RANS_MAGNITUDES_)) * CG_RANS_BIT_;
+    return cost / 64;
+}
+/* Where the model says so many 65536ths, between two steps: as bits. */
+static uint32_t cg_rate_guess_(cg_rate_grid_ g, const uint32_t *bin, uint32_t low, uint32_t high, uint64_t cost) {
+    while (high - low > 1u << 14) {
+        const uint32_t mid = low + (high - low) / 2;
+        g.step = cg_as_float_(mid);
+        if (cg_rate_model_(&g, bin) > cost) low = mid;
+        else high = mid;
+    }
+    return high;
+}
+/* The dead zone for so many bits per value. */
+static float cg_rate_dead_(float bits) {
+    return bits < 0.75f ? 0.25f : bits < 1.5f ? 0.3f : bits < 3.0f ? 0.35f : bits < 6.0f ? 0.45f : 0.48f;
+}
+/* Searches the step of a section of at most `most` bytes, and hardly fewer if there is
+   such a step; plans all pieces. */
+CG_NOINLINE_ void cg_rate_search_(
+    cg_rate_ *rate, const uint32_t *bin, uint32_t absmax_bits, uint64_t most, cg_rate_counts_ *counts) {
+    const uint64_t k = rate->e->lay->k, frame = rate->e->lay->scale_bytes + rate->e->lay->piece_table_bytes,
+                   room = most > frame ? most - frame : 0, slack = most / 40 + (k / 2667 < 16 ? k / 2667 : 16),
+                   enough = room > slack ? room - slack : 0;
+    const float absmax = cg_times_(cg_as_float_(absmax_bits), rate->grid.lift);
+    const uint32_t least = cg_as_bits_(absmax / 32766.0f) + 1; /* no value is beyond the levels from here on */
+    /* steps as bits: with low there are too many bytes, or it is least - 1; with high there are not */
+    uint32_t low = least - 1,
+             high = rate->grid.stochastic ? cg_as_bits_(absmax) + (40u << 23) : cg_as_bits_(cg_times_(absmax, 4.0f)),
+             at;
+    uint64_t bytes = 0, ratio = 1024; /* ratio: what the model says over what it is, in 1024ths */
+    const uint64_t sampled = cg_rate_sampled_(bin);
+    rate->grid.keep = UINT32_MAX;
+    for (unsigned attempt = 0; attempt < 40; attempt++) {
+        at = low + (high - low) / 2;
+        if (attempt < 5) {
+            const uint64_t bits = (room + enough) * 4 * ratio / 1024;
+            const uint32_t guess = cg_rate_guess_(rate->grid, bin, low, high, (bits * CG_RANS_BIT_ / k + 1) * sampled);
+            if (guess > low && guess < high) at = guess;
+        }
+        if (high - low <= 1u << 11) at = least; /* only while low is below it */
+        rate->grid.step = cg_as_float_(at);
+        bytes = cg_rate_plan_(rate, counts);
+        if (!attempt && counts->least_bits == counts->absmax_bits) { /* one magnitude, and perhaps zeros: exact */
+            rate->grid.step = absmax;
+            if (cg_rate_plan_(rate, counts) <= room) return;
+            rate->grid.step = cg_as_float_(at);
+            bytes = cg_rate_plan_(rate, counts);
+        }
+        if (bytes <= room && (bytes >= enough || at == least)) return; /* or these values have no more bits */
+        if (bytes > room) low = at;
+        else high = at;
+        if (high - low <= 1u << 11 && low >= least) break;
+        if (bytes) ratio = cg_rate_model_(&rate->grid, bin) / sampled * k / (512 * bytes);
+        ratio = ratio < 64 ? 64 : ratio > 65536 ? 65536 : ratio;
+    }
+    if (!rate->grid.stochastic && low >= least) {
+        /* a step that is a little larger makes many levels of 1 zeros at once: of those some are kept */
+        uint32_t keep = 0;
+        rate->grid.step = cg_as_float_(low);
+        for (uint32_t bit = 1u << 31; bit >= 1u << 20; bit >>= 1) {
+            rate->grid.keep = keep | bit;
+            bytes = cg_rate_plan_(rate, counts);
+            if (bytes <= room) keep |= bit;
+            if (bytes <= room && bytes >= enough) return;
+        }
+        rate->grid.keep = keep;
+        if (keep && cg_rate_plan_(rate, counts) <= room) return;
+        rate->grid.keep = UINT32_MAX;
+    }
+    rate->grid.step = cg_as_float_(high);
+    (void)cg_rate_plan_(rate, counts);
+}
+/* The sum of the squares of all values over their number, in the order of sums of this library. */
+CG_NOINLINE_ double cg_rate_mean_square_(const cg_encoder_ *e) {
+    const size_t k = (size_t)e->lay->k;
+    double all = 0.0;
+    float buf[CG_CHUNK_];
+    for (size_t block = 0; block < k; block += CG_BLOCK_) {
+        double sum = 0.0;
+        for (size_t i = block, many; i < cg_min_(k, block + CG_BLOCK_); i += many) {
+            many = cg_min_(CG_CHUNK_, k - i);
+            sum += cg_lane_sum_of_(e->kernels, cg_source_fetch_(e->src, i, many, buf), many, CG_SUM_SQUARES_);
+        }
+        all += sum;
+    }
+    return all / (double)k;
+}
+/* The step of `step:s`: s root mean squares, or as many as the largest level takes. */
+static void cg_rate_fix_(cg_rate_ *rate, uint32_t absmax_bits) {
+    const float s = rate->e->stage->value, absmax = cg_times_(cg_as_float_(absmax_bits), rate->grid.lift),
+                least = cg_as_float_(cg_as_bits_(absmax / 32766.0f) + 1);
+    double step = cg_times64_(cg_sqrt_(cg_rate_mean_square_(rate->e)), (double)s);
+    step = cg_times64_(step, (double)rate->grid.lift);
+    rate->grid.step = step > 1.0e37 ? 1.0e37f : (float)step;
+    if (!(rate->grid.step > least)) rate->grid.step = least;
+    rate->grid.dead = s >= 2.5f ? 0.25f : s >= 1.4f ? 0.3f : s >= 0.6f ? 0.35f : s >= 0.06f ? 0.45f : 0.48f;
+    rate->grid.keep = UINT32_MAX;
+}
+/* The whole value section of a quantizer whose levels are entropy coded. plans: cg_rans_scratch_. *sum becomes its
+   checksum, *bytes its length. */
+CG_NOINLINE_ cg_status cg_rate_encode_(const cg_encoder_ *e, cg_rans_plan_ *plans, cg_checksum_ *sum, size_t *bytes) {
+    const cg_layout_ *lay = e->lay;
+    const uint64_t promise = lay->quantizer->promise(e->stage, lay->k);
+    uint32_t bin[CG_RATE_BINS_];
+    uint32_t absmax_bits;
+    uint8_t *end = e->codes;
+    cg_rate_counts_ counts = cg_rate_counts_none_;
+    cg_rate_ rate;
+    float scales[2];
+    *bytes = 0;
+    if (!lay->k) return CG_OK;
+    if (e->src->producer) e->src->producer->started = 1;
+    absmax_bits = cg_rate_histogram_(e, 0, bin);
+    if (absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+    memset(e->scales, 0, (size_t)(lay->scale_bytes + lay->piece_table_bytes));
+    rate.e = e;
+    rate.plans = plans;
+    rate.grid.lift = absmax_bits < 0x17800000u ? CG_POW2_100_       /* 2^-80 */
+        : absmax_bits >= 0x67800000u           ? CG_POW2_MINUS_100_ /* 2^80 */
+                                               : 1.0f;
+    rate.grid.stochastic = (e->stage->flags & CG_FLAG_UNBIASED) != 0;
+    rate.grid.dead = cg_rate_dead_(e->stage->value);
+    rate.grid.step = 0.0f;
+    if (absmax_bits && !promise) {
+        cg_rate_fix_(&rate, absmax_bits);
+        (void)cg_rate_plan_(&rate, &counts);
+        end = cg_rate_put_(&rate, 1);
+    } else if (absmax_bits) {
+        uint64_t most = promise;
+        if (bin[0] == cg_rate_sampled_(bin)) absmax_bits = cg_rate_histogram_(e, 1, bin); /* all that was seen is 0 */
+        do {
+            cg_rate_search_(&rate, bin, absmax_bits, most, &counts);
+            end = cg_rate_put_(&rate, 0);
+            most -= most / 256; /* if a piece was longer than planned */
+        } while (!end && most > lay->k / 2048 + CG_RATE_LEAST_);
+    }
+    if (!end) return CG_E_CAPACITY;
+    cg_rate_scales_(&rate.grid, &counts, scales);
+    cg_scales_put_(e, 0, scales);
+    *bytes = (size_t)(end - e->scales);
+    *sum = cg_checksum_of_(e->kernels, e->scales, *bytes);
+    return CG_OK;
+}
+
 /* src/core/compress.h */
 /* compress: from x to a packet: sizes, sample, transform, selection, values, indices, header
 
@@ -13308,7 +14908,8 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
 /* Will a later stage call the producer where it needs values? If not, cg_producer_make_all_ has to make x first. */
 static int cg_producer_is_fused_(const cg_op *op, uint32_t traits, const cg_producer_ *producer) {
     if (op->sample.id || op->code.arg || traits & (CG_IS_MATRIX_ | CG_IS_USER_CODEC_)) return 0;
-    if (cg_is_clipped_(op) && !op->select.id) return 0; /* all values are looked at before they are encoded */
+    if (traits & CG_LENGTH_VARIES_ && !op->select.id) return 0; /* a quantizer that looks at its values several times */
+    if (cg_is_clipped_(op) && !op->select.id) return 0;         /* all values are looked at before they are encoded */
     return !op->select.id || (traits & CG_TAKES_PRODUCER_ && !op->transform.id && producer->threshold_hint);
 }
 /* x as the quantizer is to see it, in *src, and in *list what a selection keeps of it. info has op, n and tag, all
@@ -13374,7 +14975,9 @@ static cg_status cg_body_put_(cg_info *info, const cg_plan_ *plan, const cg_extr
                 (lay.quantizer->needs != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket_size == 0)
             ? CG_CHUNK_
             : CG_BLOCK_;
-        s = cg_encode_values_(&e, body, &info->value_bytes);
+        s = cg_builds_levels_() && lay.quantizer->output == CG_OUTPUT_LEVELS_
+            ? cg_rate_encode_(&e, (cg_rans_plan_ *)list->work, body, &info->value_bytes)
+            : cg_encode_values_(&e, body, &info->value_bytes);
     }
     if (s != CG_OK) return s;
     if (index_bytes) {
@@ -13590,14 +15193,22 @@ typedef struct cg_decoder_ {
 
 /* Where a reader of pieces stands, and the last piece it has decoded; only with a value code. */
 typedef struct cg_piece_cursor_ {
-    size_t piece;                       /* its number */
-    size_t offset;                      /* bytes from the start of the codes to it */
-    int decoded;                        /* 1: symbols has it */
-    uint8_t symbols[CG_PIECE_SYMBOLS_]; /* or floats as they are stored */
+    size_t piece;  /* its number */
+    size_t offset; /* bytes from the start of the codes to it */
+    int decoded;   /* 1: symbols has it, or levels is open */
+    union {
+        uint8_t symbols[CG_PIECE_SYMBOLS_]; /* or floats as they are stored */
+        cg_rans_reader_ levels;             /* at the next chunk */
+    } of;
 } cg_piece_cursor_;
 
+/* Pieces of a packet with a value code. */
+static size_t cg_piece_count_(const cg_layout_ *lay) {
+    return (size_t)(lay->k / lay->piece_values + (lay->k % lay->piece_values != 0));
+}
 /* Bytes of a piece, which may be more than the section has until cg_pieces_check_ has seen the table. */
 static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) {
+    if (d->lay.value_code == CG_VALUE_CODE_RANS_) return 4 * (size_t)cg_get16_(d->piece_table + 2 * piece);
     return (size_t)cg_word_bytes_(cg_get32_(d->piece_table + 4 * piece) & 0x3fffffffu);
 }
 /* At a piece whose offset the caller knows. */
@@ -13606,23 +15217,34 @@ static void cg_piece_cursor_open_(cg_piece_cursor_ *c, size_t piece, size_t offs
     c->offset = offset;
     c->decoded = 0;
 }
-/* Symbols, or floats as they are stored, from value `first` to the end of its piece; `first` never decreases. */
-CG_NOINLINE_ const uint8_t *cg_piece_cursor_get_(cg_piece_cursor_ *c, const cg_decoder_ *d, size_t first) {
+/* Symbols, or floats as they are stored, from value `first` to the end of its piece, or levels to the end of its chunk,
+   which are put in levels; `first` never decreases, and for levels is a multiple of CG_CHUNK_. */
+CG_NOINLINE_ const uint8_t *cg_piece_cursor_get_(
+    cg_piece_cursor_ *c, const cg_decoder_ *d, size_t first, uint8_t *levels) {
     const cg_layout_ *lay = &d->lay;
     const size_t piece = first / lay->piece_values,
                  many = cg_min_(lay->piece_values, (size_t)lay->k - piece * lay->piece_values);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
     for (; c->piece < piece; c->piece++, c->decoded = 0) c->offset += cg_piece_bytes_(d, c->piece);
+    if (lay->value_code == CG_VALUE_CODE_RANS_) { /* chunk by chunk */
+        cg_rans_reader_ *r = &c->of.levels;
+        if (!c->decoded)
+            (void)cg_rans_open_(r, d->codes + c->offset, cg_piece_bytes_(d, piece), many, lay->bits_x32 / 32);
+        c->decoded = 1;
+        while (r->position < first - piece * lay->piece_values) cg_rans_skip_(r);
+        cg_rans_next_(r, cg_min_(CG_CHUNK_, many - r->position), levels);
+        return levels;
+    }
     if (!c->decoded) {
         const uint32_t entry = cg_get32_(d->piece_table + 4 * piece);
         const size_t bytes = cg_piece_bytes_(d, piece);
-        if (width) cg_floats_get_(d->kernels, width, entry, d->codes + c->offset, bytes, many, c->symbols);
+        if (width) cg_floats_get_(d->kernels, width, entry, d->codes + c->offset, bytes, many, c->of.symbols);
         else
             cg_piece_get_(
-                d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + c->offset, bytes, many, c->symbols);
+                d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + c->offset, bytes, many, c->of.symbols);
         c->decoded = 1;
     }
-    return c->symbols + (first - piece * lay->piece_values) * (width ? width : 1);
+    return c->of.symbols + (first - piece * lay->piece_values) * (width ? width : 1);
 }
 /* Values [first, first + many) from symbols, or from packed bits if that is the quantizer's output, by buckets. */
 static void cg_decode_buckets_(
@@ -13662,7 +15284,9 @@ static const float *cg_decode_chunk_(
             lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
         return s == CG_OK && CG_KERNEL_(d->kernels, absmax_bits(out, many)) < CG_INF_BITS_ ? out : NULL;
     }
-    in = cg_is_coded_(lay) ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
+    /* levels are put into the end of out, where floats, which are twice as wide, reach them one by one */
+    in = cg_is_coded_(lay) ? cg_piece_cursor_get_(cursor, d, first, (uint8_t *)out + 2 * many)
+                           : d->codes + cg_codes_offset_(lay, first);
 #if !CG_BIG_ENDIAN_
     if (lay->bits_x32 == 32 * 32) return (const float *)(const void *)in; /* f32 as it is */
 #endif
@@ -13716,14 +15340,20 @@ static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_c
 /* Do the entries add up to the section, and is each piece one that can be decoded, its floats finite? */
 CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     const cg_layout_ *lay = &d->lay;
-    const size_t k = (size_t)lay->k, pieces = (size_t)lay->piece_table_bytes / 4;
+    const size_t k = (size_t)lay->k, pieces = cg_piece_count_(lay);
     const size_t codes_bytes = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->piece_table_bytes);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
     size_t offset = 0;
     for (size_t i = 0; i < pieces; i++) {
         const size_t bytes = cg_piece_bytes_(d, i), many = cg_min_(lay->piece_values, k - i * lay->piece_values);
-        const uint32_t entry = cg_get32_(d->piece_table + 4 * i);
+        uint32_t entry;
         if (bytes > codes_bytes - offset) return 0;
+        if (lay->value_code == CG_VALUE_CODE_RANS_) {
+            if (!cg_rans_check_(d->codes + offset, bytes, many, lay->bits_x32 / 32)) return 0;
+            offset += bytes;
+            continue;
+        }
+        entry = cg_get32_(d->piece_table + 4 * i);
         if (!width &&
             !cg_piece_check_(d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + offset, bytes, many))
             return 0;
@@ -13735,7 +15365,8 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
         }
         offset += bytes;
     }
-    return offset == codes_bytes;
+    return offset == codes_bytes &&
+        (lay->value_code != CG_VALUE_CODE_RANS_ || cg_padding_zero_(d->piece_table, 16 * (uint64_t)pieces));
 }
 /* The whole index section: padding, indices, and the length of the last block. */
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
@@ -13921,7 +15552,7 @@ CG_NOINLINE_ int cg_decode_waves_(const cg_decoder_ *d, size_t blocks, int check
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
         for (int i = 0; cg_is_coded_(&d->lay) && i < many; i++) {
-            const size_t block_pieces = CG_BLOCK_ / d->lay.piece_values, pieces = (size_t)d->lay.piece_table_bytes / 4,
+            const size_t block_pieces = CG_BLOCK_ / d->lay.piece_values, pieces = cg_piece_count_(&d->lay),
                          first = (block + (size_t)i) * block_pieces;
             offset[i + 1] = offset[i];
             for (size_t p = first; p < cg_min_(pieces, first + block_pieces); p++)
@@ -15971,8 +17602,8 @@ static void cg_about_size_(const cg_op *op, const cg_plan_ *plan, double count, 
     const int exact = !cg_has_indices_(plan) || plan->traits & CG_KEEPS_EXACTLY_;
     const uint64_t n = plan->n;
     double bits;
-    about->fixed_size = exact && !op->code.arg && op->code.id != CG_CODE_GOLOMB &&
-        !(plan->traits & (CG_IS_USER_CODEC_ | CG_NEEDS_SUPPORT_));
+    about->fixed_size = exact && !op->code.arg &&
+        !(plan->traits & (CG_IS_USER_CODEC_ | CG_NEEDS_SUPPORT_ | CG_INDEX_LENGTH_VARIES_ | CG_LENGTH_VARIES_));
     about->bits = -1.0;
     if (count < 0.0 || plan->traits & CG_IS_USER_CODEC_) return;
     bits = cg_body_bits_(op, plan, cg_about_count_(plan, count));

@@ -1445,7 +1445,8 @@ static int cg_is_dense_f32_(const cg_op *op, uint32_t traits) {
 }
 /* Does the length of a packet follow from op and n? */
 static int cg_has_fixed_len_(const cg_op *op, uint32_t traits) {
-    if (op->code.arg || traits & (CG_IS_USER_CODEC_ | CG_IS_PER_RANK_ | CG_INDEX_LENGTH_VARIES_)) return 0;
+    if (op->code.arg || traits & (CG_IS_USER_CODEC_ | CG_IS_PER_RANK_ | CG_INDEX_LENGTH_VARIES_ | CG_LENGTH_VARIES_))
+        return 0;
     return !(traits & CG_IS_SELECTION_) || traits & CG_KEEPS_EXACTLY_;
 }
 /* Can cg_reduce add packets of desc.op? Levels only on a grid that is the same on all ranks. */

@@ -24,14 +24,14 @@ header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h cor
     core/kernels/dct.h core/kernels/fp8.h core/kernels/natural.h core/kernels/stochastic.h core/kernels/clip.h core/kernels/dynamic8.h \
     core/kernels/vote.h core/kernels/matrix.h core/kernels/floats.h core/kernels/index.h core/kernels/lines.h core/kernels/dispatch.h \
     core/codes/bits.h core/codes/huffman.h core/codes/elias.h core/codes/quartic.h core/codes/symbols.h \
-    core/codes/floats.h core/codes/golomb.h core/lowrank.h core/atomo.h \
+    core/codes/floats.h core/codes/golomb.h core/codes/rans.h core/codes/rans_plan.h core/codes/rans_put.h core/lowrank.h core/atomo.h \
     core/stages.h core/plan.h core/presets.h core/text.h core/parse.h core/packet.h \
-    core/quantize/scales.h core/quantize/formats.h core/quantize/lloyd.h core/quantize/plain.h core/layout.h \
+    core/quantize/scales.h core/quantize/formats.h core/quantize/lloyd.h core/quantize/plain.h core/quantize/rate.h core/layout.h \
     core/segments/table.h core/sample.h core/transform.h core/source.h \
     core/select/list.h core/select/filter.h core/select/topk.h core/select/thresholds.h core/select/wangni.h \
     core/select/sides.h core/select/with_aux.h core/select/chunked.h core/matrix.h core/error.h core/indices.h \
     core/rows.h \
-    core/encode.h core/compress.h core/decoder.h core/verify.h core/decode_into.h core/decode.h \
+    core/encode.h core/rate.h core/compress.h core/decoder.h core/verify.h core/decode_into.h core/decode.h \
     core/segments/decode.h core/segments/compress.h core/reduce.h core/segments/reduce.h \
     core/sparse.h core/resolve.h core/about.h core/f16.h core/status.h core/base/fp_end.h core/base/end.h
 

@@ -109,6 +109,11 @@ static const row ROWS[] = {
     { "mxe5m2", FIXED, KNOWN, BITS },
     { "nf4", FIXED, KNOWN, BITS },
     { "nf4:32", FIXED, KNOWN, BITS },
+    { "rate:1", STALLS | VARIES, NO_DELTA, MOST },
+    { "rate:4:unbiased", UNBIASED | VARIES, NO_OMEGA, MOST },
+    { "step:0.5", STALLS | VARIES, KNOWN, MOST },
+    { "step:0.5:unbiased", UNBIASED | VARIES, KNOWN, MOST },
+    { "topk:0.1|rate:4", STALLS | VARIES, NO_DELTA, MOST },
     { "f16:stochastic", UNBIASED | FIXED, KNOWN, BITS },
     { "bf16:stochastic", UNBIASED | FIXED, KNOWN, BITS },
     { "bf16:stochastic|huffman", UNBIASED | VARIES, KNOWN, MOST },
@@ -403,7 +408,7 @@ TEST declared(const row *r) {
 /* Every stage stands in the table. */
 TEST all_stages(void) {
     int seen[4][32] = { { 0 } }, clips[4] = { 0 };
-    static const int LAST[4] = { CG_SAMPLE_CYCLIC, CG_TRANSFORM_ATOMO, CG_SELECT_VARIANCE, CG_QUANTIZE_FLEX16 };
+    static const int LAST[4] = { CG_SAMPLE_CYCLIC, CG_TRANSFORM_ATOMO, CG_SELECT_VARIANCE, CG_QUANTIZE_STEP };
     for (int i = 0; i < ROW_COUNT; i++) {
         const cg_op op = op_of(ROWS[i].text, 64);
         clips[op.clip.id] = 1;

@@ -71,6 +71,8 @@ static uint64_t was_selected(const cg_op *op, uint64_t n) {
     default: return n;
     }
 }
+/* Levels that are entropy coded by their quantizer; not in 0.1. */
+static int was_coded(const cg_stage *q) { return q->id == CG_QUANTIZE_RATE || q->id == CG_QUANTIZE_STEP; }
 static int was_unbiased(const cg_op *op) {
     const cg_stage *q = &op->quantize;
     if (op->sample.flags & CG_FLAG_UNSCALED) return 0;
@@ -95,6 +97,8 @@ static int was_unbiased(const cg_op *op) {
     case CG_QUANTIZE_MXE4M3:
     case CG_QUANTIZE_MXE5M2:
     case CG_QUANTIZE_NF4: return q->flags & CG_FLAG_STOCHASTIC;
+    case CG_QUANTIZE_RATE:
+    case CG_QUANTIZE_STEP: return q->flags & CG_FLAG_UNBIASED;
     default: return 0;
     }
 }
@@ -120,7 +124,7 @@ static int was_with_target_k(const cg_op *op) {
 }
 static int was_of_fixed_length(const cg_op *op) {
     if (op->code.arg || op->code.id == CG_CODE_GOLOMB || op->quantize.id >= CG_QUANTIZE_USER ||
-        op->sample.id == CG_SAMPLE_PERMK)
+        was_coded(&op->quantize) || op->sample.id == CG_SAMPLE_PERMK)
         return 0;
     return !op->select.id || was_fixed_k(op) || op->select.id == CG_SELECT_CHUNKED;
 }
@@ -158,6 +162,8 @@ static const char *was_stalling(const cg_op *op) {
     case CG_QUANTIZE_STROM: return "strom";
     case CG_QUANTIZE_ONEBIT: return "onebit";
     case CG_QUANTIZE_MEAN: return "mean";
+    case CG_QUANTIZE_RATE: return op->quantize.flags ? "" : "rate";
+    case CG_QUANTIZE_STEP: return op->quantize.flags ? "" : "step";
     default: return "";
     }
 }
@@ -190,7 +196,7 @@ static enum greatest_test_res compare_stages(const cg_op *op) {
     SAME("PermK", op->sample.id == CG_SAMPLE_PERMK, (t & CG_IS_PER_RANK_) != 0);
     SAME("random-k", op->sample.id == CG_SAMPLE_RANDK, (t & CG_SAMPLES_RATIO_) != 0);
     SAME("a codec of the user's", user, (t & CG_IS_USER_CODEC_) != 0);
-    SAME("own scales", q->id == CG_QUANTIZE_LLOYD, (t & CG_OWNS_SCALES_) != 0);
+    SAME("own scales", q->id == CG_QUANTIZE_LLOYD || was_coded(q), (t & CG_OWNS_SCALES_) != 0);
     SAME("behind a rotation", q->id == CG_QUANTIZE_LLOYD, (t & CG_WANTS_ROTATION_) != 0);
     SAME("two ends", q->id == CG_QUANTIZE_MINMAX, (t & CG_SCALES_ARE_ENDS_) != 0);
     SAME("votes", q->id == CG_QUANTIZE_SIGN, (t & CG_IS_SIGN_) != 0);
@@ -283,7 +289,7 @@ TEST traits_of_stages_are_what_was_asked(void) {
     PASSm(note);
 }
 TEST rows_stand_at_their_ids(void) {
-    static const unsigned counts[] = { 4, 5, 15, 25 };
+    static const unsigned counts[] = { 4, 5, 15, 27 };
     for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++) {
         unsigned id = 0;
         for (; cg_row_at_(slot, id); id++) {

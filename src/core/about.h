@@ -32,8 +32,8 @@ static void cg_about_size_(const cg_op *op, const cg_plan_ *plan, double count, 
     const int exact = !cg_has_indices_(plan) || plan->traits & CG_KEEPS_EXACTLY_;
     const uint64_t n = plan->n;
     double bits;
-    about->fixed_size = exact && !op->code.arg && op->code.id != CG_CODE_GOLOMB &&
-        !(plan->traits & (CG_IS_USER_CODEC_ | CG_NEEDS_SUPPORT_));
+    about->fixed_size = exact && !op->code.arg &&
+        !(plan->traits & (CG_IS_USER_CODEC_ | CG_NEEDS_SUPPORT_ | CG_INDEX_LENGTH_VARIES_ | CG_LENGTH_VARIES_));
     about->bits = -1.0;
     if (count < 0.0 || plan->traits & CG_IS_USER_CODEC_) return;
     bits = cg_body_bits_(op, plan, cg_about_count_(plan, count));

@@ -172,6 +172,8 @@ enum {
     CG_QUANTIZE_NF4,
     CG_QUANTIZE_LLOYD,
     CG_QUANTIZE_FLEX16,
+    CG_QUANTIZE_RATE,
+    CG_QUANTIZE_STEP,
     CG_QUANTIZE_USER = 128 /* 128 to 255: the id of a cg_codec */
 };
 enum { /* names of version 0.1 */
@@ -188,6 +190,7 @@ enum { /* flags of a stage; what a bit means depends on the stage */
     CG_FLAG_PRIVATE = 2 /* randk, rotate: every rank draws its own, so that errors of ranks are independent */,
     CG_FLAG_NEAREST = 1 /* quantizers: round to nearest instead of at random */,
     CG_FLAG_STOCHASTIC = 1 /* f16, bf16, e4m3, e5m2, MX, NF4: round at random instead of to nearest */,
+    CG_FLAG_UNBIASED = 1 /* rate, step: round at random instead of with a dead zone */,
     CG_FLAG_MAX = 2 /* levels, dither: relative to the largest magnitude instead of the L2 norm */,
     CG_FLAG_CLIP = 2 /* terngrad: clip at 2.5 standard deviations */,
     CG_FLAG_NORM = 2 /* minmax: a range of sqrt(2) times the L2 norm */
@@ -223,6 +226,12 @@ CG_API_ cg_op cg_minmax(int bits, uint32_t bucket);
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket);
 /* integers of 2 to 8 or 16 bits times a power of two per bucket, rounded to nearest */
 CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket);
+/* The least error at so many bits per value, 0.005 to 8: one step for all values, found for just that size, a dead
+   zone, and an entropy code. Values and scales take no more than was asked (or 24 bytes), and as a rule no less than
+   95 % of it less .006 bits; they take less where the values have not so many bits in them. */
+CG_API_ cg_op cg_rate(float bits);
+/* The same with a step of share * root mean square: the error is given, and the size follows. */
+CG_API_ cg_op cg_step(float share);
 /* cg_flexpoint with 16 bits */
 CG_API_ cg_op cg_flex16(uint32_t bucket);
 /* 1 to 127 levels from 0 to the L2 norm of the bucket, with a sign, rounded at random; bucket 0: the whole vector */
@@ -330,6 +339,7 @@ CG_API_ cg_op cg_demo(float ratio);              /* cg_demo_dct */
 CG_API_ cg_op cg_nearest(cg_op op);
 /* rounding at random, so that the mean is kept: f16, bf16, e4m3, e5m2, mxfp4, mxe4m3, mxe5m2, nf4 */
 CG_API_ cg_op cg_stochastic(cg_op op);
+CG_API_ cg_op cg_unbiased(cg_op op); /* rate, step: rounding at random, so that the mean is kept */
 /* levels (and qsgd), dither: relative to the largest magnitude of each bucket instead of the L2 norm */
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket);
 CG_API_ cg_op cg_clipped(cg_op op);  /* terngrad: values are clipped at 2.5 standard deviations */

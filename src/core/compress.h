@@ -143,7 +143,8 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
 /* Will a later stage call the producer where it needs values? If not, cg_producer_make_all_ has to make x first. */
 static int cg_producer_is_fused_(const cg_op *op, uint32_t traits, const cg_producer_ *producer) {
     if (op->sample.id || op->code.arg || traits & (CG_IS_MATRIX_ | CG_IS_USER_CODEC_)) return 0;
-    if (cg_is_clipped_(op) && !op->select.id) return 0; /* all values are looked at before they are encoded */
+    if (traits & CG_LENGTH_VARIES_ && !op->select.id) return 0; /* a quantizer that looks at its values several times */
+    if (cg_is_clipped_(op) && !op->select.id) return 0;         /* all values are looked at before they are encoded */
     return !op->select.id || (traits & CG_TAKES_PRODUCER_ && !op->transform.id && producer->threshold_hint);
 }
 /* x as the quantizer is to see it, in *src, and in *list what a selection keeps of it. info has op, n and tag, all
@@ -209,7 +210,9 @@ static cg_status cg_body_put_(cg_info *info, const cg_plan_ *plan, const cg_extr
                 (lay.quantizer->needs != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket_size == 0)
             ? CG_CHUNK_
             : CG_BLOCK_;
-        s = cg_encode_values_(&e, body, &info->value_bytes);
+        s = cg_builds_levels_() && lay.quantizer->output == CG_OUTPUT_LEVELS_
+            ? cg_rate_encode_(&e, (cg_rans_plan_ *)list->work, body, &info->value_bytes)
+            : cg_encode_values_(&e, body, &info->value_bytes);
     }
     if (s != CG_OK) return s;
     if (index_bytes) {

@@ -121,7 +121,7 @@ CG_NOINLINE_ int cg_decode_waves_(const cg_decoder_ *d, size_t blocks, int check
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
         for (int i = 0; cg_is_coded_(&d->lay) && i < many; i++) {
-            const size_t block_pieces = CG_BLOCK_ / d->lay.piece_values, pieces = (size_t)d->lay.piece_table_bytes / 4,
+            const size_t block_pieces = CG_BLOCK_ / d->lay.piece_values, pieces = cg_piece_count_(&d->lay),
                          first = (block + (size_t)i) * block_pieces;
             offset[i + 1] = offset[i];
             for (size_t p = first; p < cg_min_(pieces, first + block_pieces); p++)

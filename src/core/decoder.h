@@ -38,14 +38,22 @@ typedef struct cg_decoder_ {
 
 /* Where a reader of pieces stands, and the last piece it has decoded; only with a value code. */
 typedef struct cg_piece_cursor_ {
-    size_t piece;                       /* its number */
-    size_t offset;                      /* bytes from the start of the codes to it */
-    int decoded;                        /* 1: symbols has it */
-    uint8_t symbols[CG_PIECE_SYMBOLS_]; /* or floats as they are stored */
+    size_t piece;  /* its number */
+    size_t offset; /* bytes from the start of the codes to it */
+    int decoded;   /* 1: symbols has it, or levels is open */
+    union {
+        uint8_t symbols[CG_PIECE_SYMBOLS_]; /* or floats as they are stored */
+        cg_rans_reader_ levels;             /* at the next chunk */
+    } of;
 } cg_piece_cursor_;
 
+/* Pieces of a packet with a value code. */
+static size_t cg_piece_count_(const cg_layout_ *lay) {
+    return (size_t)(lay->k / lay->piece_values + (lay->k % lay->piece_values != 0));
+}
 /* Bytes of a piece, which may be more than the section has until cg_pieces_check_ has seen the table. */
 static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) {
+    if (d->lay.value_code == CG_VALUE_CODE_RANS_) return 4 * (size_t)cg_get16_(d->piece_table + 2 * piece);
     return (size_t)cg_word_bytes_(cg_get32_(d->piece_table + 4 * piece) & 0x3fffffffu);
 }
 /* At a piece whose offset the caller knows. */
@@ -54,23 +62,34 @@ static void cg_piece_cursor_open_(cg_piece_cursor_ *c, size_t piece, size_t offs
     c->offset = offset;
     c->decoded = 0;
 }
-/* Symbols, or floats as they are stored, from value `first` to the end of its piece; `first` never decreases. */
-CG_NOINLINE_ const uint8_t *cg_piece_cursor_get_(cg_piece_cursor_ *c, const cg_decoder_ *d, size_t first) {
+/* Symbols, or floats as they are stored, from value `first` to the end of its piece, or levels to the end of its chunk,
+   which are put in levels; `first` never decreases, and for levels is a multiple of CG_CHUNK_. */
+CG_NOINLINE_ const uint8_t *cg_piece_cursor_get_(
+    cg_piece_cursor_ *c, const cg_decoder_ *d, size_t first, uint8_t *levels) {
     const cg_layout_ *lay = &d->lay;
     const size_t piece = first / lay->piece_values,
                  many = cg_min_(lay->piece_values, (size_t)lay->k - piece * lay->piece_values);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
     for (; c->piece < piece; c->piece++, c->decoded = 0) c->offset += cg_piece_bytes_(d, c->piece);
+    if (lay->value_code == CG_VALUE_CODE_RANS_) { /* chunk by chunk */
+        cg_rans_reader_ *r = &c->of.levels;
+        if (!c->decoded)
+            (void)cg_rans_open_(r, d->codes + c->offset, cg_piece_bytes_(d, piece), many, lay->bits_x32 / 32);
+        c->decoded = 1;
+        while (r->position < first - piece * lay->piece_values) cg_rans_skip_(r);
+        cg_rans_next_(r, cg_min_(CG_CHUNK_, many - r->position), levels);
+        return levels;
+    }
     if (!c->decoded) {
         const uint32_t entry = cg_get32_(d->piece_table + 4 * piece);
         const size_t bytes = cg_piece_bytes_(d, piece);
-        if (width) cg_floats_get_(d->kernels, width, entry, d->codes + c->offset, bytes, many, c->symbols);
+        if (width) cg_floats_get_(d->kernels, width, entry, d->codes + c->offset, bytes, many, c->of.symbols);
         else
             cg_piece_get_(
-                d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + c->offset, bytes, many, c->symbols);
+                d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + c->offset, bytes, many, c->of.symbols);
         c->decoded = 1;
     }
-    return c->symbols + (first - piece * lay->piece_values) * (width ? width : 1);
+    return c->of.symbols + (first - piece * lay->piece_values) * (width ? width : 1);
 }
 /* Values [first, first + many) from symbols, or from packed bits if that is the quantizer's output, by buckets. */
 static void cg_decode_buckets_(
@@ -110,7 +129,9 @@ static const float *cg_decode_chunk_(
             lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
         return s == CG_OK && CG_KERNEL_(d->kernels, absmax_bits(out, many)) < CG_INF_BITS_ ? out : NULL;
     }
-    in = cg_is_coded_(lay) ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
+    /* levels are put into the end of out, where floats, which are twice as wide, reach them one by one */
+    in = cg_is_coded_(lay) ? cg_piece_cursor_get_(cursor, d, first, (uint8_t *)out + 2 * many)
+                           : d->codes + cg_codes_offset_(lay, first);
 #if !CG_BIG_ENDIAN_
     if (lay->bits_x32 == 32 * 32) return (const float *)(const void *)in; /* f32 as it is */
 #endif

@@ -320,6 +320,19 @@ CG_ERROR_FLOAT_(mxe4m3, 1.0 / 64.0, 1.0 / (1024.0 * 256.0), 0.125, 1.0 / (512.0 
 CG_ERROR_FLOAT_(mxe5m2, 1.0 / 64.0, 1.0 / (131072.0 * 32768.0), 0.25, 1.0 / (65536.0 * 28672.0), 0.25)
 CG_ERROR_FLOAT_(mxfp4, 1.0 / 16.0, 1.0 / 16.0, 0.5, 1.0 / 6.0, 0.5)
 #undef CG_ERROR_FLOAT_
+/* rate: the step is as large as the bits are few. step: at random each value has a variance of step^2/4 at most, and
+   the step is s root mean squares, or the largest magnitude over 32766. To nearest a value in the dead zone is lost. */
+static void cg_error_rate_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    (void)op;
+    (void)n;
+    e->bound = e->is_biased ? 1.0 : -1.0;
+    e->data_decides = e->is_biased;
+}
+static void cg_error_step_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double s = (double)op->quantize.value, w = cg_max_f64_(s * s, (double)n / 1073610756.0);
+    e->bound = e->is_biased ? cg_min_f64_(1.0, w) : w / 4.0;
+    if (!e->is_biased) e->inflation = 1.0 + e->bound;
+}
 /* D/(1 - D), where D is the distortion of Lloyd-Max levels for the normal distribution, which rotated values have to
    within 2 %. After fewer than three rounds distribution and bias depend on the data: two equal spikes have an error of
    1 after one round at 1 bit, and one of 1.03 D/(1 - D) after two at 4 bits. */

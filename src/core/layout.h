@@ -69,7 +69,15 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_extra *extra, uint64_
     lay->scale_bytes = cg_add_sat_(lay->scale_bytes, 3) & ~(uint64_t)3;
     lay->codes_bytes = cg_word_bytes_(cg_add_sat_(cg_mul_sat_(k / 32, lay->bits_x32), k % 32 * lay->bits_x32 / 32));
     lay->value_code = op->code.arg;
-    if (lay->value_code) {
+    if (lay->quantizer->output == CG_OUTPUT_LEVELS_) {
+        const uint64_t promise = lay->quantizer->promise(q, k);
+        lay->value_code = CG_VALUE_CODE_RANS_;
+        lay->piece_values = CG_RANS_PIECE_;
+        lay->piece_table_bytes = cg_word_bytes_(cg_mul_sat_(16, cg_rans_pieces_(k)));
+        lay->codes_bytes = promise
+            ? cg_max64_(promise, lay->scale_bytes + lay->piece_table_bytes) - lay->scale_bytes - lay->piece_table_bytes
+            : cg_rans_codes_bound_(k, lay->bits_x32 / 32);
+    } else if (lay->value_code) {
         lay->piece_values = cg_float_width_(q) ? CG_CHUNK_ : CG_PIECE_SYMBOLS_;
         if (!cg_float_width_(q)) cg_alphabet_of_(q, &lay->alphabet);
         lay->piece_table_bytes = 4 * (k / lay->piece_values + (k % lay->piece_values != 0));

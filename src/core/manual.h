@@ -119,6 +119,7 @@
      absmax:4:512:nearest            cg_nearest(cg_absmax(4, 512)): to nearest (biased); by default rounding is random
      bf16:stochastic                 cg_stochastic(cg_bf16()): at random (unbiased), where rounding is to nearest by
                                      default: f16, bf16, e4m3, e5m2, mxfp4, mxe4m3, mxe5m2, nf4
+     rate:0.5:unbiased               cg_unbiased(cg_rate(0.5f)): at random; likewise step
      levels:7:512:max                cg_maxnorm(cg_levels(7, 0), 512); likewise dither
      minmax:4:512:norm               cg_minmax(4, 512) with quantize.flags = CG_FLAG_NORM: the range is sqrt(2) |x|
      terngrad:clip                   cg_clipped(cg_terngrad())
@@ -202,6 +203,19 @@
      e4m3:512:stochastic     8 + 32/bucket     unbiased  .0035                      gradient are kept on average, so no
      mxfp4:stochastic        4.25              unbiased  .22; .027*                 error feedback is needed. Also e5m2,
      nf4:stochastic          4 + 32/bucket     unbiased  .12; .017*                 mxe4m3, mxe5m2
+     rate:b                  b                 biased    the most there is at b     one step for all values, found for
+                                                         bits: .63* at 1, .90*      just b bits, a dead zone, and an
+                                                         at 2 bits                  entropy code; .005 <= b <= 8. With
+                                                                                    error feedback the best there is.
+                                                                                    The packet is never longer than
+                                                                                    that (or 24 bytes), and shorter
+                                                                                    by up to 5 % + .006 bits, or by
+                                                                                    more where x has fewer bits in it
+     rate:b:unbiased         b                 unbiased  data decides               the same, rounded at random
+     step:s                  varies            biased    >= 1 - s^2                 as rate, with a step of s times the
+                                                                                    root mean square: the error is
+                                                                                    given, and the size follows
+     step:s:unbiased         varies            unbiased  s^2/4                      the same, rounded at random
      lloyd:bits              bits + 32/1024    nearly    as eden                    Lloyd-Max levels; only after rotate,
                                                                                     without a selection
      mean                    0                 biased    mean^2/mean square         one value for all; only after side,
@@ -298,7 +312,8 @@
 
    Codes for indices are eliasfano, bitmap and golomb; the default is the shorter of the first two. Codes for values
    are gamma, delta and omega (Elias), huffman and quartic; the default is packed bits. Every selection but wangni,
-   wangnivar and blocks needs error feedback, and so do trits, strom, efsign, onebit, lowrank and randk:r:unscaled.
+   wangnivar and blocks needs error feedback, and so do trits, strom, rate, step, efsign, onebit, lowrank and
+   randk:r:unscaled.
 
    THE PACKET. Little-endian; every section is a multiple of 4 bytes long, and all padding is zeros.
 
@@ -327,14 +342,16 @@
                 `rows` rows of `rank` values, then the right factor as `rank` rows of `cols` values, where `rank` is at
                 most min(rows, cols)
      threshold  the smallest magnitude kept by topk, mstopk, dgc or sidco; otherwise 0
-     scales     f32 for each bucket (minmax and onebit: two); for MX formats a byte for each bucket
+     scales     f32 for each bucket (minmax and onebit: two; rate and step: two, see src/core/quantize/rate.h); for MX
+                formats a byte for each bucket
      codes      packed: value j takes the `bits` bits from bit j*bits on, least significant bit first.
                 natural: for every 2048 values the exponents, a byte each, then the signs, a bit each.
                 lloyd: for every 1024 values, first the values that have one bit more, then the others.
                 With a code for values: a u32 for every piece of 8192 values (2048 for dense and bf16), then the pieces,
                 each in whole u32 words. The u32 has the form of its piece in bits 30..31 (0 packed as above, 1 dense,
                 2 sparse) and the exact length of the piece in bits below them. The comments at src/core/codes/ in this
-                file describe the forms
+                file describe the forms. Of rate and step: a u16 for every piece of 65536 values, the u32 words that it
+                has, then the pieces (src/core/codes/rans.h)
      indices    Elias-Fano: k indices below N (the transformed length; with `blocks`, indices and N count blocks). Let
                 l = floor(log2(N/k)): the l low bits of each index, padded to 4 bytes; then a bit string in which bit
                 (index>>l) + i is set for the i-th index, padded to 4 bytes.

@@ -48,6 +48,8 @@ CG_API_ cg_op cg_flex16(uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_FL
 CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket) {
     return bits == 16 ? cg_flex16(bucket) : cg_op_quantize_(CG_QUANTIZE_FLEXPOINT, bits, bucket, 0.0f);
 }
+CG_API_ cg_op cg_rate(float bits) { return cg_op_quantize_(CG_QUANTIZE_RATE, 0, 0, bits); }
+CG_API_ cg_op cg_step(float share) { return cg_op_quantize_(CG_QUANTIZE_STEP, 0, 0, share); }
 CG_API_ cg_op cg_natural(void) { return cg_op_quantize_(CG_QUANTIZE_NATURAL, 0, 0, 0.0f); }
 CG_API_ cg_op cg_dither(int bits, uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_DITHER, bits, bucket, 0.0f); }
 CG_API_ cg_op cg_dynamic8(void) { return cg_op_quantize_(CG_QUANTIZE_DYNAMIC8, 0, 0, 0.0f); }
@@ -146,6 +148,7 @@ static cg_op cg_op_flagged_(cg_op op, unsigned slot, const char *name) {
     return cg_op_invalid_();
 }
 CG_API_ cg_op cg_nearest(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "nearest"); }
+CG_API_ cg_op cg_unbiased(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "unbiased"); }
 CG_API_ cg_op cg_stochastic(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "stochastic"); }
 CG_API_ cg_op cg_clipped(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "clip"); }
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket) {

@@ -13,6 +13,7 @@ static cg_status cg_select_given_(const cg_selector_ *p);
 #define CG_NO_FLAGS_ { "", "" }, 0, 0
 #define CG_FLAG_(first) { first, "" }, 1, 0
 #define CG_FLAGS_(first, second, biasing) { first, second }, biasing, 0
+#define CG_UNBIASED_ { "unbiased", "" }, 0, CG_FLAG_UNBIASED
 #define CG_STOCHASTIC_ { "stochastic", "" }, 0, CG_FLAG_STOCHASTIC
 #define CG_NO_ARG_ 0, 0
 #define CG_ARG_(lo, hi) lo, hi
@@ -161,10 +162,14 @@ static const cg_selection_ cg_selections_[] = {
 #define CG_PACKED_(bits) CG_OUTPUT_PACKED_, bits, 0, 0.0f, NULL, NULL
 #define CG_GRID_(levels) CG_OUTPUT_SYMBOLS_, 0, 0, 0.0f, cg_levels_##levels##_, NULL
 #define CG_PACKED_GRID_(bits, levels) CG_OUTPUT_PACKED_, bits, 0, 0.0f, cg_levels_##levels##_, NULL
+#define CG_LEVELS16_ CG_OUTPUT_LEVELS_, 16, 0, 0.0f, NULL, NULL
+#define CG_RATE_SCALES_ CG_NEEDS_BUCKET_STATS_, 2, 4, NULL, NULL, cg_legal_rate_
+#define CG_RATE_TRAITS_ CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_ | CG_OWNS_SCALES_ | CG_LENGTH_VARIES_
 #define CG_TABLE_(bits, bucket, full_scale) CG_OUTPUT_SYMBOLS_, bits, bucket, full_scale, NULL, NULL
-/* rescale, stored_absmax_bits, stored_limit */
-#define CG_TOTAL_ NULL, NULL, 0
-#define CG_STORED_(width, limit) NULL, cg_stored_absmax_bits_##width##_, limit
+/* rescale, stored_absmax_bits, stored_limit, promise */
+#define CG_TOTAL_ NULL, NULL, 0, NULL
+#define CG_ENTROPY_CODED_(promise) NULL, NULL, 0, cg_##promise##_promise_
+#define CG_STORED_(width, limit) NULL, cg_stored_absmax_bits_##width##_, limit, NULL
 #define CG_ROW_(                                                                                             \
     id, name, params, warning, flags, traits, arg, size, value, scales, output, encode, decode, rest, error) \
   CG_IF_(COMPGRAD_WITH_##id,                                                                                 \
@@ -244,11 +249,15 @@ static const cg_quantizer_ cg_quantizers_[] = {
         ({ { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, "lloyd", "bits=2", NULL, CG_NO_FLAGS_,
                CG_WANTS_ROTATION_ | CG_OWNS_SCALES_, CG_NO_ARG_, CG_NO_SIZE_, CG_VALUE_(1.0f, 4.0f), cg_error_lloyd_ },
             CG_SCALES_(1, norm, l2norm, magnitude), CG_OUTPUT_PACKED_, 0, CG_ROTATE_BLOCK_, 0.0f, NULL,
-            cg_bits_x32_lloyd_, cg_encode_lloyd_, cg_decode_lloyd_, cg_rescale_lloyd_, NULL, 0 }),
+            cg_bits_x32_lloyd_, cg_encode_lloyd_, cg_decode_lloyd_, cg_rescale_lloyd_, NULL, 0, NULL }),
         ({ CG_LEFT_OUT_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, "lloyd", "LLOYD"), CG_LEFT_OUT_QUANTIZER_ })),
     CG_ROW_(FLEX16, "flex16", "bucket=512", NULL, CG_NO_FLAGS_,
         CG_IS_BIASED_ | CG_HAS_GRID_ | CG_SCALE_IS_STEP_ | CG_ROUNDS_TO_NEAREST_, CG_NO_ARG_, CG_SIZE_(1), CG_NO_VALUE_,
         CG_SCALES_(1, absmax, pow2, magnitude), CG_PACKED_GRID_(16, 16_bits), steps16, steps16, CG_TOTAL_, flexpoint),
+    CG_ROW_(RATE, "rate", "bits=0.5", CG_STALLS_("rate"), CG_UNBIASED_, CG_RATE_TRAITS_, CG_NO_ARG_, CG_NO_SIZE_,
+        CG_VALUE_(0.005f, 8.0f), CG_RATE_SCALES_, CG_LEVELS16_, rate, rate, CG_ENTROPY_CODED_(rate), rate),
+    CG_ROW_(STEP, "step", "share=0.5", CG_STALLS_("step"), CG_UNBIASED_, CG_RATE_TRAITS_, CG_NO_ARG_, CG_NO_SIZE_,
+        CG_VALUE_(0.001f, 1024.0f), CG_RATE_SCALES_, CG_LEVELS16_, rate, rate, CG_ENTROPY_CODED_(step), step),
 };
 #undef CG_ROW_
 #undef CG_PLAIN_

@@ -67,6 +67,7 @@ enum {
                                  of ranks add up decoded, and not in their domain */
     CG_IS_BIASED_ = 1 << 22 /* the mean of what is decoded differs from x, but with an unbiasing flag */
 };
+#define CG_LENGTH_VARIES_ 0x80000000u /* a trait: quantizer whose levels are entropy coded: so is their section */
 /* What a stage does to the values v that it sees, whatever they are; see core/error.h. */
 typedef struct cg_error_ {
     double bound;       /* E|C(v) - v|^2 <= bound |v|^2, the least that is known; -1: none is */
@@ -114,7 +115,9 @@ static const cg_value_code_ cg_value_codes_[] = { { "", NULL }, CG_VALUE_CODE_LI
 enum { CG_VALUE_CODE_COUNT_ = sizeof cg_value_codes_ / sizeof cg_value_codes_[0] };
 /* Whether this build has any code of values, sample and transform: code for them that asks is not in the object if it
    has none. */
-CG_INLINE_ int cg_builds_value_codes_(void) { return 0 CG_VALUE_CODE_LIST_(CG_OR_BUILT_); }
+/* Quantizers whose levels are always coded. */
+CG_INLINE_ int cg_builds_levels_(void) { return 0 CG_OR_BUILT_(RATE, ) CG_OR_BUILT_(STEP, ); }
+CG_INLINE_ int cg_builds_value_codes_(void) { return cg_builds_levels_() CG_VALUE_CODE_LIST_(CG_OR_BUILT_); }
 CG_INLINE_ int cg_builds_samples_(void); /* in core/rows.h, as the next */
 CG_INLINE_ int cg_builds_transforms_(void);
 CG_INLINE_ int cg_builds_clips_(void);

@@ -41,14 +41,20 @@ static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_c
 /* Do the entries add up to the section, and is each piece one that can be decoded, its floats finite? */
 CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     const cg_layout_ *lay = &d->lay;
-    const size_t k = (size_t)lay->k, pieces = (size_t)lay->piece_table_bytes / 4;
+    const size_t k = (size_t)lay->k, pieces = cg_piece_count_(lay);
     const size_t codes_bytes = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->piece_table_bytes);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
     size_t offset = 0;
     for (size_t i = 0; i < pieces; i++) {
         const size_t bytes = cg_piece_bytes_(d, i), many = cg_min_(lay->piece_values, k - i * lay->piece_values);
-        const uint32_t entry = cg_get32_(d->piece_table + 4 * i);
+        uint32_t entry;
         if (bytes > codes_bytes - offset) return 0;
+        if (lay->value_code == CG_VALUE_CODE_RANS_) {
+            if (!cg_rans_check_(d->codes + offset, bytes, many, lay->bits_x32 / 32)) return 0;
+            offset += bytes;
+            continue;
+        }
+        entry = cg_get32_(d->piece_table + 4 * i);
         if (!width &&
             !cg_piece_check_(d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + offset, bytes, many))
             return 0;
@@ -60,7 +66,8 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
         }
         offset += bytes;
     }
-    return offset == codes_bytes;
+    return offset == codes_bytes &&
+        (lay->value_code != CG_VALUE_CODE_RANS_ || cg_padding_zero_(d->piece_table, 16 * (uint64_t)pieces));
 }
 /* The whole index section: padding, indices, and the length of the last block. */
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {

@@ -54,6 +54,7 @@ FNR == 1 {
         kernel[name] = 1
     }
     if (match(text, /CG_[A-Z0-9_]*_ =( 1 << [0-9]+,?)? *$/)) trait[substr(text, RSTART, index(substr(text, RSTART), " ") - 1)] = 1
+    if (match(text, /define CG_[A-Z0-9_]*_ 0x80000000u/)) trait[substr(text, RSTART + 7, RLENGTH - 19)] = 1   # the one that no int holds
     while (match(text, /(kernels|_now_\(\)), [a-z0-9_]+\(/)) {        # of CG_KERNEL_
         name = substr(text, RSTART, RLENGTH - 1)
         text = substr(text, 1, RSTART - 1) " " substr(text, RSTART + RLENGTH)

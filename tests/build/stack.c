@@ -280,13 +280,14 @@ int main(void) {
         "chunked:64:0.1", "absmax:4:64", "absmax:8:512", "efsign", "sign", "terngrad", "qsgd:4", "eden:2",
         "rotate:2|topk:0.1|absmax:4:64|huffman", "randk:0.5|topk:0.1", "lowrank:4:40:50", "atomo:4:40:50", "demo:0.1",
         "dense|huffman", "natural", "wangni:0.1" };
-    static const char *const slots[5][26] = { { "", "randk:0.3|", "permk:4|" },
+    static const char *const slots[5][29] = { { "", "randk:0.3|", "permk:4|" },
         { "", "rotate:1|", "rotate:2|", "dct|" },
         { "", "topk:0.1|", "threshold:0.05|", "dgc:0.1|", "mstopk:0.1|", "sidco:0.1|", "wangni:0.1|", "wangnivar:2|",
             "bins:50|", "sides:0.1|", "side:0.1|", "chunked:64:0.1|", "blocks:7|", "given|", "variance:0.5|" },
         { "dense", "f16", "bf16", "sign", "efsign", "absmax:4:64", "minmax:8:512", "terngrad", "levels:7",
             "levels:127:64", "flexpoint:8:64", "flex16:64", "trits:1.5", "strom:0.01", "onebit", "mean", "natural",
-            "dither:4:64", "dynamic8", "e4m3", "e5m2", "mxfp4", "mxe4m3", "nf4", "lloyd:1.5", "lloyd:4" },
+            "dither:4:64", "dynamic8", "e4m3", "e5m2", "mxfp4", "mxe4m3", "nf4", "lloyd:1.5", "lloyd:4", "rate:0.1",
+            "rate:2", "step:0.5" },
         { "", "|golomb", "|huffman", "|omega", "|quartic", "|golomb|huffman" } };
     int tried = 0;
     own = depth(nothing); /* the C library's share */
@@ -303,10 +304,10 @@ int main(void) {
         for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) routes(ways[i]);
         memories();
         sketches(5, 0), sketches(4, 300), sketches(15, 300);
-        for (long i = 0; i < 3L * 4 * 15 * 26 * 6; i += long_test() ? 1 : 7) {
+        for (long i = 0; i < 3L * 4 * 15 * 29 * 6; i += long_test() ? 1 : 7) {
             char text[192];
             long at = i;
-            const long sizes[5] = { 3, 4, 15, 26, 6 };
+            const long sizes[5] = { 3, 4, 15, 29, 6 };
             text[0] = 0;
             for (int slot = 0; slot < 5; at /= sizes[slot++]) strcat(text, slots[slot][at % sizes[slot]]);
             if (cg_op_parse(&op, text) != CG_OK) continue; /* does not go together */

@@ -101,6 +101,7 @@ CG_INLINE_ const float *cg_at_(const float *v, size_t i) {
 CG_INLINE_ float *cg_at_mut_(float *v, size_t i) { return (float *)(void *)((uint8_t *)v + 4 * i); }
 
 CG_INLINE_ size_t cg_min_(size_t a, size_t b) { return a < b ? a : b; }
+CG_INLINE_ uint64_t cg_max64_(uint64_t a, uint64_t b) { return a > b ? a : b; }
 CG_INLINE_ uint32_t cg_max32_(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* rounded down; v > 0 */

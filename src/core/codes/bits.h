@@ -23,7 +23,8 @@ enum {
     CG_VALUE_CODE_DELTA_ = 2,
     CG_VALUE_CODE_OMEGA_ = 3,
     CG_VALUE_CODE_HUFFMAN_ = 4,
-    CG_VALUE_CODE_QUARTIC_ = 5
+    CG_VALUE_CODE_QUARTIC_ = 5,
+    CG_VALUE_CODE_RANS_ = 6
 };
 
 typedef struct cg_alphabet_ {

@@ -12,8 +12,9 @@
 /* What encode needs: nothing; the statistics of the bucket first; or nothing first, but the sum of its lanes gives
    the one scale of the whole vector afterwards. */
 enum { CG_NEEDS_NOTHING_, CG_NEEDS_BUCKET_STATS_, CG_NEEDS_SUM_AFTERWARDS_ };
-/* What encode writes: bits as they stand in the packet, or a byte per value, still to be packed or entropy coded. */
-enum { CG_OUTPUT_PACKED_, CG_OUTPUT_SYMBOLS_ };
+/* What encode writes: bits as they stand in the packet, or a byte per value, still to be packed or entropy coded.
+   Levels of 16 bits are always entropy coded, by core/rate.h, which does not call encode. */
+enum { CG_OUTPUT_PACKED_, CG_OUTPUT_SYMBOLS_, CG_OUTPUT_LEVELS_ };
 
 /* What is known of a bucket. A measure function fills the fields that its set_scales function reads; absmax_bits
    reaches CG_INF_BITS_ if and only if a value is not finite. */
@@ -58,6 +59,7 @@ typedef struct cg_quantizer_ {
     /* NULL, or the largest magnitude of n stored values, as bits; from stored_limit on it is Inf or NaN */
     uint32_t (*stored_absmax_bits)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);
     uint32_t stored_limit;
+    uint64_t (*promise)(const cg_stage *stage, uint64_t k); /* levels: bytes of k values at most; 0: as the code's */
 } cg_quantizer_;
 /* The row of a quantize stage; NULL for a user codec or an unknown id. */
 static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q); /* in core/rows.h */

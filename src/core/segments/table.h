@@ -60,7 +60,7 @@ static int cg_segment_has_threshold_(uint32_t traits, int is_global) {
     return traits & CG_KEEPS_LARGEST_ && !is_global;
 }
 static int cg_segment_has_value_bytes_(const cg_op *op, uint32_t traits) {
-    return op->code.arg || traits & CG_IS_USER_CODEC_;
+    return op->code.arg || traits & (CG_IS_USER_CODEC_ | CG_LENGTH_VARIES_);
 }
 static uint64_t cg_segments_hash_(uint32_t flags) { return cg_mix64_(flags + CG_GOLDEN_); }
 static uint64_t cg_segment_hash_(uint64_t h, uint64_t n, uint32_t number, uint32_t tensor_skip) {

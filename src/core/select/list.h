@@ -17,6 +17,7 @@ typedef struct cg_list_ {
     int sum_magnitudes;     /* 1: cg_filter_vector_ sums the magnitudes of all values, selected or not */
     double magnitude_sum;   /* that sum, in f64 by chunks and blocks */
     double block_sum;       /* the part of the current block */
+    void *work;             /* before the list: of the quantizer, if cg_rans_scratch_ says that it needs some */
     float *materialized;    /* behind the list: the whole transformed vector, if cg_needs_materialized_; factors */
 } cg_list_;
 
@@ -44,9 +45,9 @@ static int cg_needs_materialized_(const cg_op *op, const cg_plan_ *plan) {
 /* Bytes of scratch at any alignment that compressing takes; 0: none; CG_TOO_LARGE_ on overflow. */
 static uint64_t cg_scratch_bytes_(const cg_op *op, const cg_plan_ *plan) {
     const uint64_t transformed_n = plan->transformed_n;
-    uint64_t bytes = 0;
+    uint64_t bytes = cg_rans_scratch_(&op->quantize, plan->max_selected);
     if (plan->traits & CG_IS_SELECTION_) {
-        bytes = cg_mul_sat_(8, cg_list_allocated_n_(cg_list_capacity_(op, plan), transformed_n));
+        bytes = cg_add_sat_(bytes, cg_mul_sat_(8, cg_list_allocated_n_(cg_list_capacity_(op, plan), transformed_n)));
         bytes = cg_add_sat_(bytes, 8 * ((transformed_n >> 32) + 2));
     }
     if (cg_needs_materialized_(op, plan)) bytes = cg_add_sat_(bytes, cg_mul_sat_(4, transformed_n));
@@ -61,6 +62,8 @@ static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, const cg_plan_ 
     memset(list, 0, sizeof *list);
     if (!scratch) return;
     p = (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64;
+    list->work = p;
+    p += (size_t)cg_rans_scratch_(&op->quantize, plan->max_selected);
     if (plan->traits & CG_IS_SELECTION_) {
         size_t allocated_n;
         list->capacity = cg_list_capacity_(op, plan);
