@@ -548,7 +548,8 @@ CG_API_ size_t cg_mean_memory(
 /* Makes a mean in mem, which may have any alignment and must stay in place; config, n and transport are copied. It
    sends nothing, and whatever it accepts can step: a configuration that no step could take is refused here (CG_E_ARG
    or CG_E_UNSUPPORTED). *mean is set also after an error, if mem has room for a sentence (1 KB): then cg_mean_why has
-   it, and a step returns CG_E_STATE. */
+   it, and a step returns CG_E_STATE. Of memory from malloc *mean
+   is the address, so that either may be freed. */
 CG_API_ CG_CHECKED_ cg_status cg_mean_open(cg_mean **mean, const char *config, const size_t *n, size_t tensors,
     const cg_transport *transport, void *mem, size_t bytes);
 /* The same with names and shapes of the tensors, which matrix operators like lowrank:4 need. */
@@ -4070,6 +4071,10 @@ struct cg_mean {
     char why[CG_MEAN_WHY_];
 };
 
+/* Bytes before the first multiple of 64 behind a cg_mean that stands at the first multiple of 16 of any memory:
+   malloc's own address, so that either may be freed. */
+enum { CG_MEAN_HEAD_ = sizeof(cg_mean) + 16 + 64 };
+
 /* ---- sentences ---- */
 
 static cg_text_ cg_mean_text_(char *text, size_t cap) {
@@ -4280,8 +4285,8 @@ static uint64_t cg_mean_agree_bytes_(const cg_mean *m); /* in ef/mean_agree.h */
 
 /* ---- opening ---- */
 
-/* Checks everything and lays out the memory from base on, a multiple of 64 bytes where *m stands; NULL: only measures.
-   *bytes: what is needed. */
+/* Checks everything and lays out the memory from base on, a multiple of 64 bytes behind *m; NULL: only measures.
+   *bytes: what is needed in all. */
 static cg_status cg_mean_plan_(cg_mean *m, const cg_mean_list_ *list, uint8_t *base, uint64_t *bytes, cg_text_ *why) {
     cg_arena_ arena;
     uint64_t exchange = 64, one, state, name_bytes = 0;
@@ -4291,7 +4296,6 @@ static cg_status cg_mean_plan_(cg_mean *m, const cg_mean_list_ *list, uint8_t *b
     const int takes_variance = cg_ef_has_trait_(&m->config.ef, CG_EF_TAKES_VARIANCE_);
     arena.base = base;
     arena.bytes = 0;
-    cg_arena_take_(&arena, sizeof *m);
     for (size_t i = 0; i < list->count; i++) {
         const char *name = cg_mean_list_name_(list, i);
         size_t len = 0;
@@ -4349,7 +4353,7 @@ static cg_status cg_mean_plan_(cg_mean *m, const cg_mean_list_ *list, uint8_t *b
     if (exchange < cg_mean_agree_bytes_(m)) exchange = cg_mean_agree_bytes_(m);
     m->mem = cg_arena_take_(&arena, exchange);
     m->mem_bytes = cg_size_or_zero_(exchange);
-    *bytes = cg_add_sat_(arena.bytes, 64);
+    *bytes = cg_add_sat_(arena.bytes, CG_MEAN_HEAD_);
     return CG_OK;
 }
 /* What must be the same on all ranks: configuration, sizes, names and shapes. */
@@ -4425,8 +4429,9 @@ CG_API_ size_t cg_mean_memory_of(
 }
 static cg_status cg_mean_open_(cg_mean **mean, const char *config, const cg_mean_list_ *list,
     const cg_transport *transport, void *mem, size_t bytes) {
-    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    const size_t skip = mem ? (16 - ((uintptr_t)mem & 15)) % 16 : 0;
     cg_mean *m;
+    uint8_t *base;
     cg_fenv_ env;
     cg_text_ t;
     uint64_t need;
@@ -4442,13 +4447,15 @@ static cg_status cg_mean_open_(cg_mean **mean, const char *config, const cg_mean
     if (s == CG_OK && need > SIZE_MAX / 2) {
         s = CG_E_ARG;
         cg_text_str_(&t, "the sizes of all tensors together overflow");
-    } else if (s == CG_OK && bytes - skip < need - 64) {
+    } else if (s == CG_OK && bytes < need) {
         s = CG_E_MEMORY;
         cg_text_str_(&t, "mem is too small: cg_mean_memory gives its bytes; ");
         cg_text_uint_(&t, need);
         cg_text_str_(&t, " bytes suffice");
     }
-    if (s == CG_OK) s = cg_mean_plan_(m, list, (uint8_t *)m, &need, &t);
+    base = (uint8_t *)(m + 1);
+    base += (64 - ((uintptr_t)base & 63)) % 64;
+    if (s == CG_OK) s = cg_mean_plan_(m, list, base, &need, &t);
     *t.at = 0;
     if (s == CG_OK) {
         m->magic = CG_MEAN_MAGIC_;

@@ -50,7 +50,7 @@ TEST lines_are_read(void) {
         { "topk:0.01 memory=laq:0.1:patience=7", "topk:0.01 memory=laq:0.1:patience=7" },
         { "topk:0.01 warmup=table:0.25,0.1:10 clip=value:0.5",
             "topk:0.01 memory=classic warmup=table:0.25,0.1:10 clip=value:0.5" },
-        { "eden:2 memory=difference:sqrt", "rotate:3|lloyd:2 memory=difference:sqrt" },
+        { "eden:2 memory=difference:sqrt", "rotate:3:private|lloyd:2 memory=difference:sqrt" },
         { "topk:0.01 optimizer=momentum:0.9", "topk:0.01 memory=momentum:0.9 optimizer=momentum:0.9" },
         { "topk:0.01 optimizer=sgd # and why", "topk:0.01 memory=classic optimizer=sgd" },
         /* what is wrong, where, and what to write */

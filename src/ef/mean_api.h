@@ -25,7 +25,8 @@ CG_API_ size_t cg_mean_memory(
 /* Makes a mean in mem, which may have any alignment and must stay in place; config, n and transport are copied. It
    sends nothing, and whatever it accepts can step: a configuration that no step could take is refused here (CG_E_ARG
    or CG_E_UNSUPPORTED). *mean is set also after an error, if mem has room for a sentence (1 KB): then cg_mean_why has
-   it, and a step returns CG_E_STATE. */
+   it, and a step returns CG_E_STATE. Of memory from malloc *mean
+   is the address, so that either may be freed. */
 CG_API_ CG_CHECKED_ cg_status cg_mean_open(cg_mean **mean, const char *config, const size_t *n, size_t tensors,
     const cg_transport *transport, void *mem, size_t bytes);
 /* The same with names and shapes of the tensors, which matrix operators like lowrank:4 need. */
