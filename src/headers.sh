@@ -54,4 +54,4 @@ header compgrad_sketch.h sketch/manual.h sketch/api.h sketch/begin.h core/base/f
 
 header compgrad_sync.h sync/manual.h sync/api.h sync/begin.h core/base/fp_begin.h sync/spectrum.h sync/graph.h \
     sync/graph_make.h sync/local.h sync/local_save.h \
-    sync/gossip_kinds.h sync/gossip.h sync/gossip_save.h core/base/fp_end.h core/base/end.h
+    sync/gossip_kinds.h sync/gossip.h sync/gossip_save.h sync/pair.h core/base/fp_end.h core/base/end.h

@@ -148,6 +148,58 @@ CG_API_ CG_CHECKED_ cg_status cg_gossip_save(const cg_gossip *gossip, void *buf,
 /* Restores a saved state; buf may be any bytes. Give x the value it had, too. After an error *gossip is as it was. */
 CG_API_ CG_CHECKED_ cg_status cg_gossip_load(cg_gossip *gossip, const void *buf, size_t len);
 
+/* ---- AD-PSGD: pairs of nodes that meet when it suits them, in a machine that is fed ---- */
+
+typedef struct cg_envelope { /* a message to be sent, by any means */
+    int to;
+    const void *bytes;
+    size_t len;
+} cg_envelope;
+typedef struct cg_pair_desc { /* equal on all nodes but for rank */
+    cg_op op;                 /* compresses the difference of two models; any, biased ones too */
+    size_t n;
+    int rank, nodes;
+    uint64_t seed;
+    uint64_t patience;    /* a question is asked again after so much of your clock; 0: never */
+    const cg_extra *side; /* codecs; must stay valid */
+} cg_pair_desc;
+typedef struct cg_pair_answer { /* the last one to a node; private */
+    uint64_t serial;
+    size_t len;
+    int due;
+    uint8_t *bytes;
+} cg_pair_answer;
+typedef struct cg_pair { /* you allocate it; its arrays are inside mem */
+    cg_pair_desc desc;
+    float *x, *work;        /* n floats each: the model; private */
+    cg_pair_answer *answer; /* one per node */
+    uint8_t *question, *scratch;
+    size_t question_len, answer_cap, scratch_bytes;
+    uint64_t serial, asked, setup;
+    int asking, question_due; /* asking: the node whose answer is awaited, or -1 */
+    uint64_t met, refused;    /* averages in which this node asked, and messages that changed nothing */
+} cg_pair;
+/* Bytes that cg_pair_init needs, room for one answer per node included; 0: refused, or they overflow. */
+CG_API_ size_t cg_pair_memory(const cg_pair_desc *desc);
+CG_API_ CG_CHECKED_ cg_status cg_pair_init(
+    cg_pair *pair, const cg_pair_desc *desc, const float *x0, void *mem, size_t bytes);
+CG_API_ const float *cg_pair_model(const cg_pair *pair); /* x, n floats; changes by the calls below alone */
+/* x := x - rate * grad, at any time, also while an answer is awaited. CG_E_NONFINITE: nothing has changed. */
+CG_API_ CG_CHECKED_ cg_status cg_pair_gradient(cg_pair *pair, const float *grad, float rate);
+/* Asks node `to` for an average. CG_E_STATE: another answer is awaited (cg_pair_forget ends that). */
+CG_API_ CG_CHECKED_ cg_status cg_pair_ask(cg_pair *pair, uint64_t now, int to);
+/* A message of node `from` has arrived; who sent it comes from you, not from its bytes, which may be any. CG_OK: it
+   counted. CG_E_STATE: it is old, or comes twice, and changes nothing; so do all other errors. */
+CG_API_ CG_CHECKED_ cg_status cg_pair_feed(cg_pair *pair, uint64_t now, int from, const void *bytes, size_t len);
+/* 1: *envelope is to be sent; its bytes stay until the next call on *pair. 0: nothing is, at this time. */
+CG_API_ int cg_pair_next(cg_pair *pair, uint64_t now, cg_envelope *envelope);
+/* Waits for no answer any more. If the other node has taken its half, that stays with it alone. */
+CG_API_ void cg_pair_forget(cg_pair *pair);
+CG_API_ size_t cg_pair_save_bytes(const cg_pair *pair);
+CG_API_ CG_CHECKED_ cg_status cg_pair_save(const cg_pair *pair, void *buf, size_t cap, size_t *len);
+/* Restores the model; no answer is awaited then, and serials go on above those that were used. */
+CG_API_ CG_CHECKED_ cg_status cg_pair_load(cg_pair *pair, const void *buf, size_t len);
+
 /* ---- local SGD: models are trained apart, and averaged now and then ---- */
 
 enum { CG_LOCAL_MODELS = 1 /* what is averaged are models; otherwise deltas, anchor - x */ };

@@ -16,17 +16,16 @@
        ... in every step:
        status = cg_gossip_step(&gossip, &transport, x, grad, rate, step, &report);
 
-     kind                  sends                       x becomes                                        state, floats
-     DSGD                  y = x - rate g              sum of W_ij y_j (adapt, then combine)            0
-     DSGD_COMBINE_FIRST    x                           sum of W_ij x_j - rate g                         0
-     NAIVE                 C(x)                        sum of W_ij D_j - rate g: stalls; for comparison 0
-     DCD                   C(z), z = sum of W_ij       x + D                                            n: sum of
-     W_ij x_j
-                           (x_j - x) - rate g
-     DEEPSQUEEZE           C(v), v = y + delta         y + eta sum of W_ij (D_j - D), delta = v - D     2 n
-     CHOCO                 C(y - h)                    y + eta sum of W_ij (h_j - h), h = h + D         2 n: h, sum
-     of W_ij h_j PUSH_SUM              C(u / (out + 1)), and       u / w; u = x0 at first, u - rate g, less what    n: u
-                           w / (out + 1)               was sent and with what was heard
+     kind                sends                     x becomes                                       state, floats
+     DSGD                y = x - rate g            sum of W_ij y_j (adapt, then combine)           0
+     DSGD_COMBINE_FIRST  x                         sum of W_ij x_j - rate g                        0
+     NAIVE               C(x)                      sum of W_ij D_j - rate g: stalls                0
+     DCD                 C(z), z = sum of W_ij     x + D                                           n: sum W_ij x_j
+                         (x_j - x) - rate g
+     DEEPSQUEEZE         C(v), v = y + delta       y + eta sum of W_ij (D_j - D), delta = v - D    2 n
+     CHOCO               C(y - h)                  y + eta sum of W_ij (h_j - h), h = h + D        2 n: h, sum W_ij h_j
+     PUSH_SUM            C(u / (out + 1)), and     u / w; u = x0 at first, u - rate g, less what   n: u
+                         w / (out + 1)             was sent and with what was heard
 
    g is the gradient, C an operator, D what its packet decodes to, out the number of those that i sends to. The mean
    of x (of u) moves by -rate times the mean of gradients and nothing else, to rounding, but for NAIVE and DCD, which
@@ -49,6 +48,14 @@
    MEMORY of cg_gossip: its state above, 8 n bytes for a step (12 n DEEPSQUEEZE), room for two packets, and scratch
    of the operator; for DCD and with replicas of CHOCO also 4 n for a dense packet out, and the incoming one may be
    dense.
+
+   PAIRS (AD-PSGD). cg_pair is a machine that is fed, without steps in common: cg_pair_ask begins an average with one
+   other node, cg_pair_next gives messages to send by any means, cg_pair_feed takes those that arrive, and
+   cg_pair_gradient may be called at any time. The node that is asked answers with C(d), d the difference of both
+   models, and both take half of D: the sum of models changes by gradients alone, with any operator, and nobody
+   waits, so that there is no deadlock. A question that is lost, or whose answer is, is asked again with the same
+   serial after desc.patience, and answered with the same bytes. Memory: 8 n bytes, one dense packet, and room for
+   one answer per node.
 
    LOCAL SGD. Every rank trains a model x of its own, and calls cg_local_step after every step. Where an average is due,
    delta = anchor - x goes through error feedback and any operator and route (cg_ef_exchange), and the anchor takes an
