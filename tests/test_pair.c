@@ -1,5 +1,5 @@
-/* AD-PSGD as a machine that is fed: messages are delayed, reordered, lost and sent twice; the sum of all models changes by
-   gradients alone, questions are answered in the end, models come together, and any bytes are refused by name. */
+/* AD-PSGD as a machine that is fed: messages are delayed, reordered, lost and sent twice; the sum of all models changes
+   by gradients alone, questions are answered in the end, models come together, and any bytes are refused by name. */
 #include "greatest.h"
 #include "tier.h"
 #include "seal.h"
@@ -85,7 +85,8 @@ static int settle(uint64_t *now) {
     return 0;
 }
 TEST the_sum_changes_by_gradients_alone(void) {
-    static const char *const ops[] = { "dense", "absmax:8:64", "absmax:2:64", "topk:0.1", "efsign", "randk:0.3:unscaled" };
+    static const char *const ops[] = { "dense", "absmax:8:64", "absmax:2:64", "topk:0.1", "efsign",
+        "randk:0.3:unscaled" };
     for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
         for (int schedule = 0; schedule < (long_test() ? 200 : 8); schedule++) {
             double sum[N];
