@@ -52,8 +52,9 @@
    PAIRS (AD-PSGD). cg_pair is a machine that is fed, without steps in common: cg_pair_ask begins an average with one
    other node, cg_pair_next gives messages to send by any means, cg_pair_feed takes those that arrive, and
    cg_pair_gradient may be called at any time. The node that is asked answers with C(d), d the difference of both
-   models, and both take half of D: the sum of models changes by gradients alone, with any operator, and nobody
-   waits, so that there is no deadlock. A question that is lost, or whose answer is, is asked again with the same
+   models, and both take half of D: the sum of models changes by gradients alone, and nobody
+   waits, so that there is no deadlock. Operators that lose part of a difference suit (top-k, nearest, unscaled
+   samples), those that make it larger do not. A question that is lost, or whose answer is, is asked again with the same
    serial after desc.patience, and answered with the same bytes. Memory: 8 n bytes, one dense packet, and room for
    one answer per node.
 
