@@ -234,7 +234,8 @@
      Failure packet, of the length that the receiver expects: "cgno", status u32, rank that failed u32, zeros.
      Allreduced values: f32, all NaN if the sender has failed. What an allgather callback sends behind a packet is 0.
      cg_exchange_layers: one opening record whose tag is a hash over all layers, then one record for each exchange, then
-     a verdict if any of them needs one; in the closing round one note for each exchange. */
+     a verdict if any of them needs one; the factors of low-rank layers one behind the other, in the order of layers;
+     in the closing round one note for each exchange. */
 
 /* src/exchange/api.h */
 /* api: the public declarations of an exchange, and the state that the caller allocates for one
@@ -519,12 +520,15 @@ typedef struct cg_layer {
 CG_API_ size_t cg_exchange_layers_memory(
     const cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
 /* Exchanges several vectors, each with an operator, route and tag of its own. All their opening records travel in two
-   allgathers; then one exchange follows the other. Layers with fewer than `small` values travel together as one dense
-   vector, if their fold is the mean or the sum and if fold and weight equal those of the first such layer. If a rank
-   cannot start one of its layers (NaN, a refused operator), no layer is exchanged. A layer that fails later keeps its
-   x and model, and the others are exchanged nevertheless, except after CG_E_TRANSPORT and with CG_TOGETHER. Returns
-   the first failure. *report has the sums of bytes and rounds, the route if all took one, and of that failure what it
-   was (need and at as in that layer) or the first warning; each layer's own, and its used, are in layers[i].report. */
+   allgathers; then one exchange follows the other. Low-rank layers (route linear, equal sum, alpha and beta) share
+   one allreduce for all left factors and one for all right ones, and have the bits that they have alone, unless your
+   allreduce adds in an order that depends on the length. Layers with fewer than `small` values travel together as one
+   dense vector, if their fold is the mean or the sum and if fold and weight equal those of the first such layer. If a
+   rank cannot start one of its layers (NaN, a refused operator), no layer is exchanged. A layer that fails later
+   keeps its x and model, and the others are exchanged nevertheless, except after CG_E_TRANSPORT and with CG_TOGETHER.
+   Returns the first failure. *report has the sums of bytes and rounds, with those that layers share, the route if all
+   took one, and of that failure what it was (need and at as in that layer) or the first warning; each layer's own,
+   and its used, are in layers[i].report. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
@@ -596,6 +600,7 @@ struct cg_exchange_state {
         uint8_t *records;   /* [mem] everybody's, in rank order; or in fallback */
         uint8_t *gathered;  /* [mem] where the allgather of records leaves them; or in fallback */
         int in_batch; /* one of many layers: cg_batch_exchange_ moves the records, a verdict and the closing of all */
+        int joined;   /* of a batch: a low-rank layer that shares its sums with others; by cg_joined_run_ */
         double weight_sum;   /* of all ranks; by cg_records_check_ */
         float result_factor; /* what the reduced packet is multiplied by when decoded; by cg_records_check_ */
         float bounce[256];   /* mem.bounce during the opening, which also works without the caller's mem */
@@ -1805,24 +1810,24 @@ static uint64_t cg_sum_bounce_of_(const cg_ex_ *ex, uint64_t floats) {
 }
 /* Bytes of the bounce buffer: by sendrecv an allreduce needs room for what one round adds; without sendrecv every
    collective that has no callback of its own needs a fragment from every rank. */
-static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
+static uint64_t cg_bounce_room_of_(const cg_ex_ *ex, uint64_t sum_floats) {
     const uint64_t size = (uint64_t)ex->transport.size, min_fragment = 4096,
                    fragment = 1048576 / size < min_fragment ? min_fragment
         : 1048576 / size > 65536                            ? 65536
                                                             : 1048576 / size;
     if (size == 1) return 0;
-    if (ex->transport.sendrecv) {
-        uint64_t floats = 0;
-        if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_)) {
-            if (ex->plan.traits & CG_IS_SELECTION_) floats = cg_sum_bounce_of_(ex, ex->plan.max_selected);
-            else if (ex->plan.traits & CG_IS_MATRIX_) {
-                floats = cg_sum_bounce_of_(ex, ex->plan.left_floats);
-                cg_max_update_(&floats, cg_sum_bounce_of_(ex, ex->plan.transformed_n - ex->plan.left_floats));
-            } else floats = cg_sum_bounce_of_(ex, ex->plan.transformed_n);
-        }
-        return cg_mul_sat_(4, floats);
+    return ex->transport.sendrecv ? cg_mul_sat_(4, sum_floats) : cg_mul_sat_(size, fragment);
+}
+static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
+    uint64_t floats = 0;
+    if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_)) {
+        if (ex->plan.traits & CG_IS_SELECTION_) floats = cg_sum_bounce_of_(ex, ex->plan.max_selected);
+        else if (ex->plan.traits & CG_IS_MATRIX_) {
+            floats = cg_sum_bounce_of_(ex, ex->plan.left_floats);
+            cg_max_update_(&floats, cg_sum_bounce_of_(ex, ex->plan.transformed_n - ex->plan.left_floats));
+        } else floats = cg_sum_bounce_of_(ex, ex->plan.transformed_n);
     }
-    return cg_mul_sat_(size, fragment);
+    return cg_bounce_room_of_(ex, floats);
 }
 /* Bytes of mem beside the state. A route's row takes what the route needs beside what all need, and raises scratch to
    what cg_reduce needs there. base: where it begins, aligned to 64 bytes, to set the places in ex too; NULL: they
@@ -4669,15 +4674,131 @@ CG_API_ size_t cg_all_gather_memory(
     return cg_leg_memory_(desc, transport, CG_ROUTE_ALL_GATHER, n, bounds);
 }
 
+/* src/exchange/joined.h */
+/* joined: low-rank layers share the sum of their left factors, and that of their right ones
+
+   Offers   cg_joined_, cg_joined_add_, cg_joined_plan_, cg_joined_run_, cg_collective_wait_
+   Needs    exchange, memory (bounces), sums
+   Touches  the joined exchanges and the one that opens them, the joined buffers
+   The order of a sum does not depend on where a value stands, so that each layer has the bits that it has alone. On a
+   ring it does: such layers are not joined. */
+
+typedef struct cg_joined_ {
+    size_t count;         /* of exchanges; 1: none is joined */
+    uint64_t left, right; /* floats of all their factors */
+    uint32_t sum;         /* of the first: the others have the same */
+    double alpha, beta;   /* likewise */
+    float *floats;        /* in mem: left or right ones, whichever are more */
+    uint8_t *bounce;      /* in mem: for their sum */
+    uint64_t bounce_bytes;
+} cg_joined_;
+/* May an exchange be joined with those before it? Its plan has been resolved. */
+static int cg_may_join_(const cg_joined_ *j, const cg_ex_ *ex) {
+    const cg_exchange_desc *d = &ex->desc;
+    if (ex->status != CG_OK || !cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) || !(ex->plan.traits & CG_IS_MATRIX_)) return 0;
+    return d->sum != CG_SUM_RING && (!j->count || (d->sum == j->sum && d->alpha == j->alpha && d->beta == j->beta));
+}
+static void cg_joined_add_(cg_joined_ *j, const cg_ex_ *ex) {
+    if (!cg_may_join_(j, ex)) return;
+    j->count++;
+    j->sum = ex->desc.sum;
+    j->alpha = ex->desc.alpha;
+    j->beta = ex->desc.beta;
+    j->left = cg_add_sat_(j->left, ex->plan.left_floats);
+    j->right = cg_add_sat_(j->right, ex->plan.transformed_n - ex->plan.left_floats);
+}
+/* Floats that are summed at once, at most; the places of them and of the bounce buffer. */
+static void cg_joined_plan_(cg_joined_ *j, const cg_transport *t, cg_arena_ *arena) {
+    cg_ex_ ex;
+    const uint64_t floats = j->left > j->right ? j->left : j->right;
+    if (j->count < 2) return;
+    memset(&ex, 0, sizeof ex);
+    ex.transport = *t;
+    ex.desc.sum = j->sum;
+    ex.desc.alpha = j->alpha;
+    ex.desc.beta = j->beta;
+    j->bounce_bytes = cg_sum_bounce_of_(&ex, j->left);
+    cg_max_update_(&j->bounce_bytes, cg_sum_bounce_of_(&ex, j->right));
+    j->bounce_bytes = cg_bounce_room_of_(&ex, j->bounce_bytes);
+    j->floats = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, floats));
+    j->bounce = cg_arena_take_(arena, j->bounce_bytes);
+}
+/* Moves the collective that was begun, by the callbacks, until it is complete or one of them fails. */
+static cg_status cg_collective_wait_(cg_ex_ *ex) {
+    for (;;) {
+        const cg_fenv_ env = cg_fenv_enter_();
+        const int more = ex->collective.kind && cg_collective_next_(ex, &ex->co.io);
+        int code;
+        cg_fenv_leave_(env);
+        if (!more) break;
+        code = cg_io_run(&ex->transport, &ex->co.io);
+        if (code) {
+            ex->co.io_pending = 1;
+            return cg_ex_next_(ex, code, &ex->co.io);
+        }
+        cg_count_io_(ex);
+    }
+    ex->collective.kind = CG_COLL_NONE_;
+    return ex->status;
+}
+/* Goes on with a joined exchange until it asks for a sum (1), or has ended (0). */
+static int cg_joined_resume_(cg_ex_ *ex) {
+    const cg_fenv_ env = cg_fenv_enter_();
+    cg_status s;
+    ex->collective.kind = CG_COLL_NONE_;
+    s = cg_ex_resume_(ex);
+    if (s != CG_AGAIN && !(ex->desc.flags & CG_CONFIRM && ex->co.phase == CG_PHASE_CLOSING_)) s = cg_ex_finish_(ex, s);
+    cg_fenv_leave_(env);
+    return s == CG_AGAIN;
+}
+/* All joined exchanges, from behind the opening to their end. Returns CG_E_TRANSPORT if a callback has failed: then
+   none has ended. All ranks sum the same number of floats, also for an exchange that has ended before: NaN. */
+static cg_status cg_joined_run_(const cg_joined_ *j, cg_ex_ *opening, cg_ex_ *exchanges, size_t count) {
+    cg_status s = CG_OK;
+    if (j->count < 2) return CG_OK;
+    for (size_t e = 0; e < count; e++) exchanges[e].opening.joined = cg_may_join_(j, &exchanges[e]);
+    opening->desc.sum = j->sum;
+    opening->desc.alpha = j->alpha;
+    opening->desc.beta = j->beta;
+    opening->mem.bounce = j->bounce;
+    opening->mem.bounce_bytes = (size_t)j->bounce_bytes;
+    for (int leg = 0; leg < 2 && s != CG_E_TRANSPORT; leg++) { /* left factors, right ones */
+        size_t at = 0;
+        for (size_t e = 0; e < count; e++) {
+            cg_ex_ *ex = &exchanges[e];
+            const size_t left = ex->plan.left_floats, many = leg ? (size_t)ex->plan.transformed_n - left : left;
+            if (!ex->opening.joined) continue;
+            if ((leg == 0 || ex->collective.kind) && cg_joined_resume_(ex))
+                memcpy(j->floats + at, ex->collective.buf, 4 * many);
+            else memset(j->floats + at, 0xff, 4 * many);
+            at += many;
+        }
+        cg_allreduce_begin_(opening, j->floats, at);
+        s = cg_collective_wait_(opening);
+        at = 0;
+        for (size_t e = 0; e < count; e++) {
+            cg_ex_ *ex = &exchanges[e];
+            const size_t left = ex->plan.left_floats, many = leg ? (size_t)ex->plan.transformed_n - left : left;
+            if (!ex->opening.joined) continue;
+            if (ex->collective.kind) memcpy(ex->collective.buf, j->floats + at, 4 * many);
+            at += many;
+        }
+    }
+    for (size_t e = 0; e < count && s != CG_E_TRANSPORT; e++)
+        if (exchanges[e].opening.joined && exchanges[e].collective.kind) cg_joined_resume_(&exchanges[e]);
+    return s;
+}
+
 /* src/exchange/layers.h */
 /* layers: many exchanges that share one opening, and small layers that travel as one vector
 
    Offers   cg_exchange_layers, cg_exchange_layers_memory, cg_used_decode
-   Needs    exchange, memory (cg_arena_), opening
+   Needs    exchange, joined, memory (cg_arena_), opening
    Touches  the layers' x, into, model, status and report; the caller's mem
    All exchanges are started, then a first round compares one record for all of them, a second moves the opening records
    of all, a verdict follows if the messages of any exchange depend on records, and the routes follow one after the
-   other. Exchanges with CG_CONFIRM are closed together, in one round, before any of them writes. */
+   other; those of low-rank layers share their sums (joined). Exchanges with CG_CONFIRM are closed together, in one
+   round, before any of them writes. */
 
 typedef struct cg_batch_ {
     const cg_layer *layers;
@@ -4688,6 +4809,7 @@ typedef struct cg_batch_ {
     size_t exchange_count;      /* long layers, and one for all the small ones */
     cg_exchange_desc flat_desc; /* of the small ones */
     uint32_t route;             /* of all exchanges; CG_ROUTE_AUTO if they differ */
+    cg_joined_ joined;          /* exchanges of low-rank layers */
     /* in mem: */
     cg_ex_ *opening;       /* the first round, for all */
     cg_ex_ *exchanges;     /* exchange_count states */
@@ -4715,8 +4837,15 @@ static size_t cg_batch_next_(const cg_batch_ *p, size_t i) {
         if (!cg_batch_is_small_(p, i)) return i;
     return i == p->count && p->first_small < p->count ? i : p->count + 1;
 }
-static uint64_t cg_batch_room_(const cg_transport *t, const cg_exchange_desc *desc, size_t n) {
-    return cg_add_sat_(cg_exchange_memory(desc, t, n), 63) & ~(uint64_t)63;
+/* joined: NULL, or counts the exchange if it is one of them. */
+static uint64_t cg_batch_room_(const cg_transport *t, const cg_exchange_desc *desc, size_t n, cg_joined_ *joined) {
+    const cg_fenv_ env = cg_fenv_enter_();
+    cg_exchange_state ex;
+    cg_resolved_ resolved;
+    const uint64_t bytes = cg_size_or_zero_(cg_exchange_resolve_(&ex, desc, t, n, &resolved, 0));
+    if (joined) cg_joined_add_(joined, &ex);
+    cg_fenv_leave_(env);
+    return cg_add_sat_(bytes, 63) & ~(uint64_t)63;
 }
 /* Bytes of mem, which is aligned to 64; base NULL: only these. Otherwise p has the places in it, too. */
 static uint64_t cg_batch_mem_plan_(
@@ -4754,9 +4883,10 @@ static uint64_t cg_batch_mem_plan_(
     p->flat_grad = (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, p->flat_n));
     p->contrib = cg_arena_take_(&arena, used);
     p->exchange_mem = cg_arena_take_(&arena, 0);
-    arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, &default_desc, 0)); /* for the opening */
+    arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, &default_desc, 0, NULL)); /* for the opening */
     for (size_t i = cg_batch_next_(p, before_first); i <= count; i = cg_batch_next_(p, i))
-        arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i)));
+        arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i), &p->joined));
+    cg_joined_plan_(&p->joined, t, &arena);
     return arena.bytes;
 }
 CG_API_ size_t cg_exchange_layers_memory(
@@ -4764,19 +4894,6 @@ CG_API_ size_t cg_exchange_layers_memory(
     cg_batch_ p;
     if ((!layers && count) || !transport || cg_transport_error_(transport)) return 0;
     return cg_size_or_zero_(cg_add_sat_(cg_batch_mem_plan_(&p, layers, count, small, transport, NULL), 64));
-}
-/* Moves the collective that was begun, by the callbacks, until it is complete or one of them fails. */
-static cg_status cg_collective_wait_(cg_ex_ *ex) {
-    while (ex->collective.kind && cg_collective_next_(ex, &ex->co.io)) {
-        const int code = cg_io_run(&ex->transport, &ex->co.io);
-        if (code) {
-            ex->co.io_pending = 1;
-            return cg_ex_next_(ex, code, &ex->co.io);
-        }
-        cg_count_io_(ex);
-    }
-    ex->collective.kind = CG_COLL_NONE_;
-    return ex->status;
 }
 /* Copies the small layers to flat_grad, and each as a dense packet to contrib: they are sent without loss. NULL: one of
    them has values but no x. */
@@ -4856,7 +4973,7 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
     const cg_exchange_desc default_desc = CG_ZERO;
     cg_ex_ *opening = p->opening;
     uint64_t hash = p->exchange_count;
-    const size_t opening_bytes = (size_t)cg_batch_room_(t, &default_desc, 0);
+    const size_t opening_bytes = (size_t)cg_batch_room_(t, &default_desc, 0, NULL);
     cg_status s, first_failure = CG_OK;
     const cg_report *first_report = NULL;
     uint64_t at, first_at = CG_NO_INDEX;
@@ -4866,7 +4983,7 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
     float *flat = p->first_small < p->count ? cg_batch_flatten_(p, layers) : NULL;
     for (size_t i = cg_batch_next_(p, before_first); i <= p->count; i = cg_batch_next_(p, i), exchange++) {
         cg_ex_ *ex = &p->exchanges[exchange];
-        const size_t room = (size_t)cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i));
+        const size_t room = (size_t)cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i), NULL);
         float *grad = i < p->count ? layers[i].x : flat;
         cg_ex_init_(ex, cg_batch_desc_(p, i), t, grad, cg_batch_n_(p, i));
         ex->desc.flags |= CG_SECOND_ROUND_;
@@ -4979,17 +5096,20 @@ static cg_status cg_batch_exchange_(cg_batch_ *p, cg_layer *layers) {
     int has_warning = 0;
     cg_io io;
     cg_status s = cg_batch_records_(p), verdict = CG_OK;
+    if (s == CG_OK) s = cg_joined_run_(&p->joined, opening, p->exchanges, p->exchange_count);
     if (s != CG_OK) return s;
     for (; moved < p->exchange_count && !failed_callback; moved++) {
         cg_ex_ *ex = &p->exchanges[moved];
         int code = 0;
+        if (ex->opening.joined) continue;
         while ((s = cg_exchange_next(ex, code, &io)) == CG_AGAIN) code = cg_io_run(&ex->transport, &io);
         if (s == CG_E_TRANSPORT) failed_callback = ex;
     }
     if (!failed_callback && cg_batch_close_(p) == CG_E_TRANSPORT) failed_callback = opening;
     if (!failed_callback) cg_batch_fail_together_(p);
-    for (size_t i = cg_batch_next_(p, before_first); exchange < moved; i = cg_batch_next_(p, i), exchange++) {
+    for (size_t i = cg_batch_next_(p, before_first); i <= p->count; i = cg_batch_next_(p, i), exchange++) {
         cg_ex_ *ex = &p->exchanges[exchange];
+        if (ex->co.phase < CG_PHASE_CLOSING_) continue;             /* behind the one whose callback has failed */
         if (failed_callback && ex->co.phase == CG_PHASE_CLOSING_) { /* it cannot be confirmed */
             cg_ex_fail_(ex, CG_E_TRANSPORT, failed_callback->report.rank, cg_status_str(CG_E_TRANSPORT));
             ex->report.code = failed_callback->report.code;

@@ -333,6 +333,8 @@ static const job jobs[] = {
     { LAYERS, "topk:0.05", AG, 0, 0, 0, 0, NULL, 0, 0 },
     { LAYERS, "qsgd:4", SERVER, 0, 0, MODEL, 0, NULL, 0, 0 },
     { LAYERS, "dgc:0.1", RING, 0, 0, 0, 0, NULL, 0, 0 },
+    { LAYERS, "lowrank:2:9:37", LINEAR, 0, 0, 0, 0, NULL, 0, 0 },
+    { LAYERS, "lowrank:2:9:37", LINEAR, SUM, CG_SUM_HALVING *WAY, MODEL, 0, NULL, 0, 0 },
     { LAYERS, "topk:0.05", AG, 0, 0, ALONE, 0, NULL, 0, 0 },
     { LAYERS, "dgc:0.1", TREE, 0, 0, ALONE, 0, NULL, 0, 0 },
     { EF_LAYERS, "topk:0.1", AG, 0, 0, ALONE, 0, NULL, CG_EF_EF21, 0 },

@@ -226,6 +226,145 @@ TEST little_things(void) {
     PASS();
 }
 
+/* ---- matrices, which share their sums ---- */
+
+enum { MATRICES = 50, FLOATS = 60 * 40 };
+typedef struct matrices {
+    int together, which, confirm, fail_at, calls[MOST];
+    uint32_t sum;
+    float x[MOST][MATRICES][FLOATS], warm[MOST][MATRICES][4 * 40], used[MOST][MATRICES][FLOATS];
+    cg_layer layer[MOST][MATRICES];
+    cg_status status[MOST];
+    cg_report report[MOST];
+    cg_transport real[MOST];
+} matrices;
+static matrices *m, *apart;
+static size_t rows_of(int i) { return 10 + (size_t)i; }
+static size_t cols_of(int i) { return 40 - (size_t)(i % 7); }
+static cg_op matrix(int i) { return cg_lowrank((uint32_t)rows_of(i), (uint32_t)cols_of(i), 1 + (uint32_t)(i % 4)); }
+typedef struct failing_user {
+    matrices *k;
+    int rank;
+} failing_user;
+static int counted(failing_user *u) { return u->k->calls[u->rank]++ == u->k->fail_at && u->rank == 0 ? 77 : 0; }
+static int counted_allreduce(void *user, float *v, size_t n) {
+    failing_user *u = (failing_user *)user;
+    const cg_transport *t = &u->k->real[u->rank];
+    const int code = counted(u);
+    return code ? code : t->allreduce(t->user, v, n);
+}
+static int counted_allgather(void *user, const void *mine, void *all, size_t bytes) {
+    failing_user *u = (failing_user *)user;
+    const cg_transport *t = &u->k->real[u->rank];
+    const int code = counted(u);
+    return code ? code : t->allgather(t->user, mine, all, bytes);
+}
+static int matrix_worker(cg_threads_world *world, int rank, void *user) {
+    matrices *k = (matrices *)user;
+    failing_user u;
+    cg_transport t = cg_threads_transport(world, rank, k->which);
+    cg_layer *l = k->layer[rank];
+    cg_threads_timeout(world, 3000);
+    for (int i = 0; i < MATRICES; i++) {
+        memset(&l[i], 0, sizeof l[i]);
+        l[i].desc.op = matrix(i);
+        l[i].desc.tag.seed = 9;
+        l[i].desc.tag.tensor = (uint32_t)i;
+        l[i].desc.sum = k->sum;
+        l[i].desc.warm = i % 3 ? k->warm[rank][i] : NULL;
+        if (k->confirm) l[i].desc.flags = CG_CONFIRM;
+        if (i == 7) l[i].desc.fold = CG_FOLD_SUM;
+        l[i].x = k->x[rank][i];
+        l[i].n = rows_of(i) * cols_of(i);
+        for (size_t e = 0; e < l[i].n; e++) k->x[rank][i][e] = value(rank, i, e) * 1.1f;
+    }
+    if (k->together) {
+        size_t bytes;
+        unsigned char *mem;
+        k->real[rank] = t;
+        u.k = k;
+        u.rank = rank;
+        k->calls[rank] = 0;
+        if (k->fail_at >= 0) {
+            t.user = &u;
+            t.sendrecv = NULL;
+            t.broadcast = NULL;
+            t.allreduce = counted_allreduce;
+            t.allgather = counted_allgather;
+        }
+        bytes = cg_exchange_layers_memory(l, MATRICES, 0, &t);
+        mem = (unsigned char *)malloc(bytes + 64);
+        memset(mem + bytes, 0x5a, 64);
+        k->status[rank] = cg_exchange_layers(l, MATRICES, 0, &t, mem, bytes, &k->report[rank]);
+        for (int i = 0; i < 64; i++)
+            if (mem[bytes + (size_t)i] != 0x5a) abort();
+        for (int i = 0; i < MATRICES && k->status[rank] == CG_OK; i++)
+            if (cg_used_decode(NULL, l[i].report.used, l[i].report.used_len, 1, 0, k->used[rank][i], l[i].n) != CG_OK)
+                abort();
+        free(mem);
+        return 0;
+    }
+    for (int i = 0; i < MATRICES; i++) {
+        const size_t bytes = cg_exchange_memory(&l[i].desc, &t, l[i].n);
+        void *mem = malloc(bytes);
+        l[i].status = cg_exchange(&l[i].desc, &t, l[i].x, l[i].n, mem, bytes, &l[i].report);
+        if (l[i].status != CG_OK) abort();
+        if (cg_used_decode(NULL, l[i].report.used, l[i].report.used_len, 1, 0, k->used[rank][i], l[i].n) != CG_OK)
+            abort();
+        free(mem);
+    }
+    return 0;
+}
+/* Two steps, the second warm: the same bits as one by one, in 5 rounds where allreduce and allgather are callbacks. */
+TEST matrices_share_their_sums(int size, int which, uint32_t sum) {
+    memset(m, 0, sizeof *m);
+    memset(apart, 0, sizeof *apart);
+    m->together = 1;
+    m->which = apart->which = which;
+    m->sum = apart->sum = sum;
+    m->fail_at = -1;
+    for (int step = 0; step < 2; step++) {
+        m->confirm = step;
+        ASSERT_EQ(0, cg_threads_run(size, matrix_worker, m));
+        ASSERT_EQ(0, cg_threads_run(size, matrix_worker, apart));
+        for (int r = 0; r < size; r++) {
+            ASSERT_EQ(CG_OK, m->status[r]);
+            for (int i = 0; i < MATRICES; i++) {
+                ASSERT_EQ(CG_OK, m->layer[r][i].status);
+                ASSERT(!memcmp(m->x[r][i], apart->x[r][i], sizeof m->x[r][i]));
+                ASSERT(!memcmp(m->x[r][i], m->x[0][i], sizeof m->x[r][i]));
+            }
+            ASSERT(!memcmp(m->warm[r], apart->warm[r], sizeof m->warm[r]));
+            ASSERT(!memcmp(m->used[r], apart->used[r], sizeof m->used[r]));
+            if (which == CG_THREADS_ALL && !sum && size > 1)
+                ASSERT_EQ_FMT(4u + (uint32_t)m->confirm, m->report[r].rounds, "%u");
+        }
+    }
+    ASSERT(m->warm[0][1][0] != 0.0f);
+    PASS();
+}
+/* A callback that fails leaves all as it was. */
+TEST matrices_as_they_were(void) {
+    int at = 0;
+    memset(m, 0, sizeof *m);
+    m->together = 1;
+    m->which = CG_THREADS_ALL;
+    for (;; at++) {
+        m->fail_at = at;
+        cg_threads_run(2, matrix_worker, m);
+        if (m->status[0] == CG_OK) break;
+        ASSERT_EQ(CG_E_TRANSPORT, m->status[0]);
+        ASSERT_EQ(77, m->report[0].code);
+        for (int i = 0; i < MATRICES; i++) {
+            ASSERT_EQ(CG_E_TRANSPORT, m->layer[0][i].status);
+            for (size_t e = 0; e < m->layer[0][i].n; e++) ASSERT(m->x[0][i][e] == value(0, i, e) * 1.1f);
+        }
+        for (int i = 0; i < MATRICES; i++) ASSERT(m->warm[0][i][0] == 0.0f);
+    }
+    ASSERT_EQ_FMT(4, at, "%d");
+    PASS();
+}
+
 GREATEST_MAIN_DEFS();
 int main(int argc, char **argv) {
     static const int sizes[] = { 1, 2, 3, 5, 8 };
@@ -245,6 +384,17 @@ int main(int argc, char **argv) {
     RUN_TESTp(all_hear_of_it, too_little, CG_E_MEMORY, CG_E_PEER);
     RUN_TEST(whole_or_as_they_were);
     RUN_TEST(little_things);
+    m = (matrices *)calloc(1, sizeof *m);
+    apart = (matrices *)calloc(1, sizeof *apart);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        RUN_TESTp(matrices_share_their_sums, sizes[i], CG_THREADS_ALL, (uint32_t)CG_SUM_AUTO);
+        RUN_TESTp(matrices_share_their_sums, sizes[i], CG_THREADS_SENDRECV, (uint32_t)CG_SUM_AUTO);
+        if (i % 2) RUN_TESTp(matrices_share_their_sums, sizes[i], CG_THREADS_ALLGATHER, (uint32_t)CG_SUM_AUTO);
+        if (i % 2) RUN_TESTp(matrices_share_their_sums, sizes[i], CG_THREADS_ALL, (uint32_t)CG_SUM_RING);
+    }
+    RUN_TEST(matrices_as_they_were);
+    free(m);
+    free(apart);
     free(j);
     free(alone);
     GREATEST_MAIN_END();

@@ -280,12 +280,15 @@ typedef struct cg_layer {
 CG_API_ size_t cg_exchange_layers_memory(
     const cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
 /* Exchanges several vectors, each with an operator, route and tag of its own. All their opening records travel in two
-   allgathers; then one exchange follows the other. Layers with fewer than `small` values travel together as one dense
-   vector, if their fold is the mean or the sum and if fold and weight equal those of the first such layer. If a rank
-   cannot start one of its layers (NaN, a refused operator), no layer is exchanged. A layer that fails later keeps its
-   x and model, and the others are exchanged nevertheless, except after CG_E_TRANSPORT and with CG_TOGETHER. Returns
-   the first failure. *report has the sums of bytes and rounds, the route if all took one, and of that failure what it
-   was (need and at as in that layer) or the first warning; each layer's own, and its used, are in layers[i].report. */
+   allgathers; then one exchange follows the other. Low-rank layers (route linear, equal sum, alpha and beta) share
+   one allreduce for all left factors and one for all right ones, and have the bits that they have alone, unless your
+   allreduce adds in an order that depends on the length. Layers with fewer than `small` values travel together as one
+   dense vector, if their fold is the mean or the sum and if fold and weight equal those of the first such layer. If a
+   rank cannot start one of its layers (NaN, a refused operator), no layer is exchanged. A layer that fails later
+   keeps its x and model, and the others are exchanged nevertheless, except after CG_E_TRANSPORT and with CG_TOGETHER.
+   Returns the first failure. *report has the sums of bytes and rounds, with those that layers share, the route if all
+   took one, and of that failure what it was (need and at as in that layer) or the first warning; each layer's own,
+   and its used, are in layers[i].report. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
@@ -357,6 +360,7 @@ struct cg_exchange_state {
         uint8_t *records;   /* [mem] everybody's, in rank order; or in fallback */
         uint8_t *gathered;  /* [mem] where the allgather of records leaves them; or in fallback */
         int in_batch; /* one of many layers: cg_batch_exchange_ moves the records, a verdict and the closing of all */
+        int joined;   /* of a batch: a low-rank layer that shares its sums with others; by cg_joined_run_ */
         double weight_sum;   /* of all ranks; by cg_records_check_ */
         float result_factor; /* what the reduced packet is multiplied by when decoded; by cg_records_check_ */
         float bounce[256];   /* mem.bounce during the opening, which also works without the caller's mem */

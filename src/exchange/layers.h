@@ -1,11 +1,12 @@
 /* layers: many exchanges that share one opening, and small layers that travel as one vector
 
    Offers   cg_exchange_layers, cg_exchange_layers_memory, cg_used_decode
-   Needs    exchange, memory (cg_arena_), opening
+   Needs    exchange, joined, memory (cg_arena_), opening
    Touches  the layers' x, into, model, status and report; the caller's mem
    All exchanges are started, then a first round compares one record for all of them, a second moves the opening records
    of all, a verdict follows if the messages of any exchange depend on records, and the routes follow one after the
-   other. Exchanges with CG_CONFIRM are closed together, in one round, before any of them writes. */
+   other; those of low-rank layers share their sums (joined). Exchanges with CG_CONFIRM are closed together, in one
+   round, before any of them writes. */
 
 typedef struct cg_batch_ {
     const cg_layer *layers;
@@ -16,6 +17,7 @@ typedef struct cg_batch_ {
     size_t exchange_count;      /* long layers, and one for all the small ones */
     cg_exchange_desc flat_desc; /* of the small ones */
     uint32_t route;             /* of all exchanges; CG_ROUTE_AUTO if they differ */
+    cg_joined_ joined;          /* exchanges of low-rank layers */
     /* in mem: */
     cg_ex_ *opening;       /* the first round, for all */
     cg_ex_ *exchanges;     /* exchange_count states */
@@ -43,8 +45,15 @@ static size_t cg_batch_next_(const cg_batch_ *p, size_t i) {
         if (!cg_batch_is_small_(p, i)) return i;
     return i == p->count && p->first_small < p->count ? i : p->count + 1;
 }
-static uint64_t cg_batch_room_(const cg_transport *t, const cg_exchange_desc *desc, size_t n) {
-    return cg_add_sat_(cg_exchange_memory(desc, t, n), 63) & ~(uint64_t)63;
+/* joined: NULL, or counts the exchange if it is one of them. */
+static uint64_t cg_batch_room_(const cg_transport *t, const cg_exchange_desc *desc, size_t n, cg_joined_ *joined) {
+    const cg_fenv_ env = cg_fenv_enter_();
+    cg_exchange_state ex;
+    cg_resolved_ resolved;
+    const uint64_t bytes = cg_size_or_zero_(cg_exchange_resolve_(&ex, desc, t, n, &resolved, 0));
+    if (joined) cg_joined_add_(joined, &ex);
+    cg_fenv_leave_(env);
+    return cg_add_sat_(bytes, 63) & ~(uint64_t)63;
 }
 /* Bytes of mem, which is aligned to 64; base NULL: only these. Otherwise p has the places in it, too. */
 static uint64_t cg_batch_mem_plan_(
@@ -82,9 +91,10 @@ static uint64_t cg_batch_mem_plan_(
     p->flat_grad = (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, p->flat_n));
     p->contrib = cg_arena_take_(&arena, used);
     p->exchange_mem = cg_arena_take_(&arena, 0);
-    arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, &default_desc, 0)); /* for the opening */
+    arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, &default_desc, 0, NULL)); /* for the opening */
     for (size_t i = cg_batch_next_(p, before_first); i <= count; i = cg_batch_next_(p, i))
-        arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i)));
+        arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i), &p->joined));
+    cg_joined_plan_(&p->joined, t, &arena);
     return arena.bytes;
 }
 CG_API_ size_t cg_exchange_layers_memory(
@@ -92,19 +102,6 @@ CG_API_ size_t cg_exchange_layers_memory(
     cg_batch_ p;
     if ((!layers && count) || !transport || cg_transport_error_(transport)) return 0;
     return cg_size_or_zero_(cg_add_sat_(cg_batch_mem_plan_(&p, layers, count, small, transport, NULL), 64));
-}
-/* Moves the collective that was begun, by the callbacks, until it is complete or one of them fails. */
-static cg_status cg_collective_wait_(cg_ex_ *ex) {
-    while (ex->collective.kind && cg_collective_next_(ex, &ex->co.io)) {
-        const int code = cg_io_run(&ex->transport, &ex->co.io);
-        if (code) {
-            ex->co.io_pending = 1;
-            return cg_ex_next_(ex, code, &ex->co.io);
-        }
-        cg_count_io_(ex);
-    }
-    ex->collective.kind = CG_COLL_NONE_;
-    return ex->status;
 }
 /* Copies the small layers to flat_grad, and each as a dense packet to contrib: they are sent without loss. NULL: one of
    them has values but no x. */
@@ -184,7 +181,7 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
     const cg_exchange_desc default_desc = CG_ZERO;
     cg_ex_ *opening = p->opening;
     uint64_t hash = p->exchange_count;
-    const size_t opening_bytes = (size_t)cg_batch_room_(t, &default_desc, 0);
+    const size_t opening_bytes = (size_t)cg_batch_room_(t, &default_desc, 0, NULL);
     cg_status s, first_failure = CG_OK;
     const cg_report *first_report = NULL;
     uint64_t at, first_at = CG_NO_INDEX;
@@ -194,7 +191,7 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
     float *flat = p->first_small < p->count ? cg_batch_flatten_(p, layers) : NULL;
     for (size_t i = cg_batch_next_(p, before_first); i <= p->count; i = cg_batch_next_(p, i), exchange++) {
         cg_ex_ *ex = &p->exchanges[exchange];
-        const size_t room = (size_t)cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i));
+        const size_t room = (size_t)cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i), NULL);
         float *grad = i < p->count ? layers[i].x : flat;
         cg_ex_init_(ex, cg_batch_desc_(p, i), t, grad, cg_batch_n_(p, i));
         ex->desc.flags |= CG_SECOND_ROUND_;
@@ -307,17 +304,20 @@ static cg_status cg_batch_exchange_(cg_batch_ *p, cg_layer *layers) {
     int has_warning = 0;
     cg_io io;
     cg_status s = cg_batch_records_(p), verdict = CG_OK;
+    if (s == CG_OK) s = cg_joined_run_(&p->joined, opening, p->exchanges, p->exchange_count);
     if (s != CG_OK) return s;
     for (; moved < p->exchange_count && !failed_callback; moved++) {
         cg_ex_ *ex = &p->exchanges[moved];
         int code = 0;
+        if (ex->opening.joined) continue;
         while ((s = cg_exchange_next(ex, code, &io)) == CG_AGAIN) code = cg_io_run(&ex->transport, &io);
         if (s == CG_E_TRANSPORT) failed_callback = ex;
     }
     if (!failed_callback && cg_batch_close_(p) == CG_E_TRANSPORT) failed_callback = opening;
     if (!failed_callback) cg_batch_fail_together_(p);
-    for (size_t i = cg_batch_next_(p, before_first); exchange < moved; i = cg_batch_next_(p, i), exchange++) {
+    for (size_t i = cg_batch_next_(p, before_first); i <= p->count; i = cg_batch_next_(p, i), exchange++) {
         cg_ex_ *ex = &p->exchanges[exchange];
+        if (ex->co.phase < CG_PHASE_CLOSING_) continue;             /* behind the one whose callback has failed */
         if (failed_callback && ex->co.phase == CG_PHASE_CLOSING_) { /* it cannot be confirmed */
             cg_ex_fail_(ex, CG_E_TRANSPORT, failed_callback->report.rank, cg_status_str(CG_E_TRANSPORT));
             ex->report.code = failed_callback->report.code;

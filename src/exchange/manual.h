@@ -231,4 +231,5 @@
      Failure packet, of the length that the receiver expects: "cgno", status u32, rank that failed u32, zeros.
      Allreduced values: f32, all NaN if the sender has failed. What an allgather callback sends behind a packet is 0.
      cg_exchange_layers: one opening record whose tag is a hash over all layers, then one record for each exchange, then
-     a verdict if any of them needs one; in the closing round one note for each exchange. */
+     a verdict if any of them needs one; the factors of low-rank layers one behind the other, in the order of layers;
+     in the closing round one note for each exchange. */

@@ -81,24 +81,24 @@ static uint64_t cg_sum_bounce_of_(const cg_ex_ *ex, uint64_t floats) {
 }
 /* Bytes of the bounce buffer: by sendrecv an allreduce needs room for what one round adds; without sendrecv every
    collective that has no callback of its own needs a fragment from every rank. */
-static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
+static uint64_t cg_bounce_room_of_(const cg_ex_ *ex, uint64_t sum_floats) {
     const uint64_t size = (uint64_t)ex->transport.size, min_fragment = 4096,
                    fragment = 1048576 / size < min_fragment ? min_fragment
         : 1048576 / size > 65536                            ? 65536
                                                             : 1048576 / size;
     if (size == 1) return 0;
-    if (ex->transport.sendrecv) {
-        uint64_t floats = 0;
-        if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_)) {
-            if (ex->plan.traits & CG_IS_SELECTION_) floats = cg_sum_bounce_of_(ex, ex->plan.max_selected);
-            else if (ex->plan.traits & CG_IS_MATRIX_) {
-                floats = cg_sum_bounce_of_(ex, ex->plan.left_floats);
-                cg_max_update_(&floats, cg_sum_bounce_of_(ex, ex->plan.transformed_n - ex->plan.left_floats));
-            } else floats = cg_sum_bounce_of_(ex, ex->plan.transformed_n);
-        }
-        return cg_mul_sat_(4, floats);
+    return ex->transport.sendrecv ? cg_mul_sat_(4, sum_floats) : cg_mul_sat_(size, fragment);
+}
+static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
+    uint64_t floats = 0;
+    if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_)) {
+        if (ex->plan.traits & CG_IS_SELECTION_) floats = cg_sum_bounce_of_(ex, ex->plan.max_selected);
+        else if (ex->plan.traits & CG_IS_MATRIX_) {
+            floats = cg_sum_bounce_of_(ex, ex->plan.left_floats);
+            cg_max_update_(&floats, cg_sum_bounce_of_(ex, ex->plan.transformed_n - ex->plan.left_floats));
+        } else floats = cg_sum_bounce_of_(ex, ex->plan.transformed_n);
     }
-    return cg_mul_sat_(size, fragment);
+    return cg_bounce_room_of_(ex, floats);
 }
 /* Bytes of mem beside the state. A route's row takes what the route needs beside what all need, and raises scratch to
    what cg_reduce needs there. base: where it begins, aligned to 64 bytes, to set the places in ex too; NULL: they
