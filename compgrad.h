@@ -10295,7 +10295,7 @@ static cg_status cg_header_get_like_(
     for (unsigned slot = 0; CG_BIG_ENDIAN_ && slot < CG_SLOT_COUNT_; slot++)
         cg_stage_get_(p + 8 + 12 * slot, cg_op_stage_(&info->op, slot));
     info->op.k = info->op.reserved = 0;
-    is_known = known && !op->k && cg_same_stages_(&info->op, op);
+    is_known = known && !segmented && !op->k && cg_same_stages_(&info->op, op);
     if (is_known) plan->traits = known->traits;
     s = is_known ? CG_OK : cg_op_resolve_(&info->op, &plan->traits);
     if (s != CG_OK) return s == CG_E_ARG ? CG_E_CORRUPT : s;
@@ -11382,6 +11382,7 @@ static int cg_segment_has_value_bytes_(const cg_op *op, uint32_t traits) {
     return op->code.arg || traits & (CG_IS_USER_CODEC_ | CG_LENGTH_VARIES_);
 }
 static uint64_t cg_segments_hash_(uint32_t flags) { return cg_mix64_(flags + CG_GOLDEN_); }
+/* tensor_skip: of the first segment its tensor, if the table names tensors. */
 static uint64_t cg_segment_hash_(uint64_t h, uint64_t n, uint32_t number, uint32_t tensor_skip) {
     return cg_mix64_(cg_mix64_(h ^ n) + ((uint64_t)number << 32 | tensor_skip));
 }
@@ -11534,6 +11535,7 @@ static cg_status cg_segment_next_(cg_segment_cursor_ *c, cg_info *info, cg_plan_
     c->n_left -= info->n;
     c->drawn_left -= info->drawn;
     c->k_left -= info->k;
+    if (c->left == whole->segments && flags & CG_SEGMENTS_TENSORS_) skip = info->tag.tensor;
     c->hash = cg_segment_hash_(c->hash, info->n, (uint32_t)number, (uint32_t)skip);
     c->tensor = info->tag.tensor + 1;
     c->left--;
@@ -16342,7 +16344,7 @@ CG_API_ cg_status cg_segment_copy(
 /* src/core/segments/compress.h */
 /* compress: tensors that lie one behind the other in x, as the segments of one packet
 
-   Offers   cg_compress_segments_, cg_segments_bound_, cg_segments_scratch_, cg_segments_why_
+   Offers   cg_compress_segments_, cg_segments_bound_, cg_segments_scratch_, cg_segments_why_, cg_segments_hash_of_
    Needs    base, plan, packet, layout, segments/table, source, select/list, indices, compress, segments/decode
    Touches  the caller's packet, *len and scratch; x, if a producer makes it
    Every segment is compressed as by a call of its own, but for its header, which becomes an entry of the table. The
@@ -16473,6 +16475,22 @@ static const char *cg_segments_why_(const cg_op *op, const cg_extra *extra, size
                : "the bytes of a packet overflow, or the operator of a segment has a codec that is not in "
                  "cg_extra.codecs or refuses its parameters";
 }
+/* What cg_decoder_.segments_hash is of packets of these segments. */
+static uint64_t cg_segments_hash_of_(const cg_segments *g) {
+    uint8_t stages[CG_SEGMENT_OP_BYTES_];
+    uint64_t h = cg_segments_hash_(cg_segments_flags_(g));
+    for (size_t j = 0; g->op && j < g->op_count; j++) {
+        for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
+            cg_stage_put_(stages + 12 * slot, cg_op_stage_const_(&g->ops[j], slot));
+        h = cg_segment_op_hash_(h, stages);
+    }
+    for (size_t i = 0; i < g->count; i++) {
+        const uint32_t skip = !g->tensor ? 0u : i ? g->tensor[i] - (g->tensor[i - 1] + 1) : g->tensor[0];
+        h = cg_segment_hash_(h, g->n[i], cg_segment_number_(g, i), skip);
+    }
+    return h ? h : 1;
+}
+
 /* What compressing segments shares. */
 typedef struct cg_segments_job_ {
     const cg_op *op;
@@ -17512,8 +17530,12 @@ typedef struct cg_resolved_ {
     int is_nearly_unbiased; /* a selection by chance, and one magnitude for what it has left about equal */
     cg_status extra_status; /* of cg_extra_check_ for op and extra */
     const char *warning;    /* what a report says without error feedback; NULL: nothing is lost for good */
-    size_t rows, cols;      /* of the matrix; 0 for other operators, and so is r */
+    size_t rows, cols;      /* of the matrix; 0 for other operators and with segments, and so is r */
     unsigned r;             /* columns of the left factor */
+    /* With segments: cg_decoder_.segments_hash of their packets; without: 0. The rest is then that of all segments:
+       plan.traits those of any, but plan's numbers are those of op on n values; max_level and scale_count are 0 */
+    uint64_t segments_hash;
+    double inflation[2]; /* with segments: the largest of cg_inflation_ */
 } cg_resolved_;
 
 /* What a report says of an operator with a stage that loses a part of the vector for good; NULL: nothing in op needs
@@ -17542,6 +17564,29 @@ static int cg_is_nearly_unbiased_(const cg_op *op) {
     return (selection->traits & (CG_HAS_RATIO_ | CG_IS_BIASED_)) == CG_HAS_RATIO_ && quantizer &&
         quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_ && cg_is_unbiased_(&rest);
 }
+/* What segments change of *r, which is that of op on n values. */
+static void cg_resolve_segments_(const cg_op *op, const cg_extra *extra, size_t n, cg_resolved_ *r) {
+    const cg_segments *g = extra->segments;
+    r->bound = cg_segments_bound_(op, extra, n);
+    r->scratch_bytes = cg_segments_scratch_(op, extra, n);
+    r->scale_count = r->max_level = 0;
+    r->inflation[0] = r->inflation[1] = 1.0;
+    if (!r->bound) return; /* they are refused */
+    r->segments_hash = cg_segments_hash_of_(g);
+    for (size_t i = 0; i < g->count; i++) {
+        const cg_op *one = cg_segment_op_(g, op, i);
+        const int is_first = !i || cg_segment_number_(g, i) != cg_segment_number_(g, i - 1);
+        const cg_plan_ plan = cg_plan_of_(one, g->n[i]);
+        r->plan.traits |= plan.traits;
+        for (int residual = 0; residual < 2; residual++)
+            r->inflation[residual] = cg_max_f64_(r->inflation[residual], cg_inflation_(one, &plan, residual));
+        if (!is_first || one == op) continue;
+        r->is_nearly_unbiased = (r->is_nearly_unbiased || r->is_unbiased) &&
+            (cg_is_nearly_unbiased_(one) || cg_is_unbiased_(one));
+        r->is_unbiased = r->is_unbiased && cg_is_unbiased_(one);
+        if (!r->warning) r->warning = cg_biased_why_(one);
+    }
+}
 /* Checks op as one that a caller wants to use, and fills *r in. extra may be NULL. On an error *r is undefined. */
 CG_OFFERED_ cg_status cg_resolve_(const cg_op *op, const cg_extra *extra, size_t n, cg_resolved_ *r) {
     const cg_status s = cg_op_check_new_(op);
@@ -17550,9 +17595,8 @@ CG_OFFERED_ cg_status cg_resolve_(const cg_op *op, const cg_extra *extra, size_t
     memset(r, 0, sizeof *r);
     if (s != CG_OK) return s;
     r->plan = cg_plan_of_(op, n);
-    if (cg_segments_of_(extra)) r->bound = cg_segments_bound_(op, extra, n);
-    else if (cg_matrix_shape_fits_(op, n)) r->bound = cg_op_bound_(op, extra, &r->plan);
-    r->scratch_bytes = cg_segments_of_(extra) ? cg_segments_scratch_(op, extra, n) : cg_scratch_bytes_(op, &r->plan);
+    if (!cg_segments_of_(extra) && cg_matrix_shape_fits_(op, n)) r->bound = cg_op_bound_(op, extra, &r->plan);
+    r->scratch_bytes = cg_scratch_bytes_(op, &r->plan);
     r->target_k = cg_k_from_ratio_(op->select.value, op->k, n);
     if (cg_layout_make_(op, NULL, r->plan.transformed_n, &lay) == CG_OK) r->scale_count = lay.bucket_count;
     r->max_level = (uint32_t)cg_grid_zero_symbol_(&op->quantize, &bits);
@@ -17560,6 +17604,10 @@ CG_OFFERED_ cg_status cg_resolve_(const cg_op *op, const cg_extra *extra, size_t
     r->is_nearly_unbiased = cg_is_nearly_unbiased_(op);
     r->extra_status = cg_extra_check_(op, extra);
     r->warning = cg_biased_why_(op);
+    if (cg_segments_of_(extra)) {
+        cg_resolve_segments_(op, extra, n, r);
+        return CG_OK;
+    }
     if (!(r->plan.traits & CG_IS_MATRIX_)) return CG_OK;
     r->rows = cg_matrix_rows_(op);
     r->cols = cg_matrix_cols_(op);

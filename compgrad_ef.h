@@ -277,7 +277,10 @@ typedef struct cg_ef_desc {
     size_t carry;
     float lambda;         /* DIFFERENCE: base += lambda mean D; 0 = 1; CG_LAMBDA_SQRT: the square root of workers */
     int biased;           /* NONE, not 0: take biased operators, too; what they drop is lost for good */
-    uint64_t reserved[7]; /* must be 0 */
+    /* The vector consists of these segments (see cg_extra), which the state of one vector is kept for: operators of
+       desc, rules and policy are those of segments that have no other. Not for dense steps. NULL: it has none */
+    const cg_segments *segments;
+    uint64_t reserved[6]; /* must be 0 */
 } cg_ef_desc;
 
 typedef struct cg_ef_stats { /* of the last step */
@@ -317,6 +320,7 @@ typedef struct cg_ef {
     /* of stats.delay: running means of squares, in a sample, their weight, and two running sums */
     float *second;
     double second_weight, given, delayed;
+    cg_extra segments; /* nothing but desc.segments, for exchanges without a side of the caller's */
 } cg_ef;
 
 enum {
@@ -734,13 +738,15 @@ static float cg_ef_decay_(const cg_ef_desc *d) { return d->decay != 0.0f ? d->de
    The operator must be legal. w is 0 for biased operators. The residual of an operator with w >= 1
    would grow without bound, so p is divided by 1 + w, which makes the operator contractive. */
 
-static double cg_omega_(const cg_op *op, const cg_resolved_ *r) { return cg_inflation_(op, &r->plan, 0) - 1.0; }
+static double cg_omega_(const cg_op *op, const cg_resolved_ *r) {
+    return (r->segments_hash ? r->inflation[0] : cg_inflation_(op, &r->plan, 0)) - 1.0;
+}
 /* The factor of p and of the residual for this operator, in (0, 1]: 1 / (1 + w) where w >= 1, else 1. DIANA and SIGNUM
    take operators as they are. */
 static float cg_ef_scale_(const cg_ef_desc *d, const cg_op *op, const cg_resolved_ *r) {
     double w;
     if (cg_ef_has_trait_(d, CG_EF_TAKES_OP_AS_IS_)) return 1.0f;
-    w = cg_inflation_(op, &r->plan, 1) - 1.0;
+    w = (r->segments_hash ? r->inflation[1] : cg_inflation_(op, &r->plan, 1)) - 1.0;
     return w < 1.0 ? 1.0f : (float)(1.0 / (1.0 + w));
 }
 
@@ -1089,6 +1095,12 @@ static const char *cg_ef_kind_why_(const cg_ef_desc *d) {
         return "this kind keeps nothing back, and has no carry: take an unbiased operator for the second leg";
     return NULL;
 }
+/* The segments of a step by op: none if it is dense, unless desc.op is. */
+static const cg_segments *cg_ef_segments_(const cg_ef_desc *d, const cg_op *op, const cg_extra *side) {
+    const cg_op dense = cg_dense();
+    if (side && side->segments) return side->segments;
+    return cg_same_op_(op, &dense) && !cg_same_op_(&d->op, &dense) ? NULL : d->segments;
+}
 /* The most that any operator of a description needs. */
 typedef struct cg_ef_needs_ {
     uint64_t scratch_bytes, packet_bytes; /* packet_bytes: 1 for a codec of the user's, whose bound is not known here */
@@ -1101,10 +1113,14 @@ typedef struct cg_ef_needs_ {
 static cg_status cg_ef_needs_of_op_(
     const cg_ef_desc *d, cg_op op, const cg_extra *side, cg_ef_needs_ *needs, cg_resolved_ *r) {
     const cg_op dense = cg_dense();
+    cg_extra with = CG_ZERO;
     uint32_t traits;
     uint64_t packet_bytes;
     int takes_variance;
-    const cg_status s = cg_resolve_(&op, side, d->n, r);
+    cg_status s;
+    if (side) with = *side;
+    with.segments = cg_ef_segments_(d, &op, side);
+    s = cg_resolve_(&op, &with, d->n, r);
     if (s != CG_OK) return CG_MAY_LEAVE_OUT_ && s == CG_E_VERSION ? s : CG_E_ARG; /* left out of this build */
     traits = r->plan.traits;
     takes_variance = (traits & CG_AUX_IS_VARIANCE_) != 0;
@@ -1118,7 +1134,7 @@ static cg_status cg_ef_needs_of_op_(
     if (cg_ef_biased_why_(d, r)) return CG_E_UNSUPPORTED;
     if (r->scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = r->scratch_bytes;
     if (packet_bytes > needs->packet_bytes) needs->packet_bytes = packet_bytes;
-    if (cg_ef_needs_whole_vector_(&op, traits) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
+    if ((r->segments_hash || cg_ef_needs_whole_vector_(&op, traits)) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
     if (traits & CG_IS_LINEAR_MATRIX_ && r->cols * r->r > needs->warm_count) needs->warm_count = r->cols * r->r;
     return CG_OK;
 }
@@ -1267,6 +1283,7 @@ CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_
     if (ef && s != CG_OK) cg_ef_init_refused_(ef, desc, s, need);
     if (s == CG_OK) {
         ef->desc = *desc;
+        ef->segments.segments = desc->segments;
         /* vectors of no values need a pointer that is not NULL: it is never followed */
         cg_ef_plan_(ef, desc, &needs, need ? (uint8_t *)mem + align_pad : (uint8_t *)ef->moved);
         cg_ef_reset(ef);
@@ -1540,6 +1557,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     st->kernels = cg_kernels_now_();
     st->ef = ef;
     if (side) st->side = *side;
+    st->side.segments = cg_ef_segments_(d, &st->op, side);
     st->g = grad;
     s = cg_ef_needs_of_op_(d, st->op, &st->side, &needs, &st->resolved);
     if (s != CG_OK) return s;
@@ -2144,6 +2162,7 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     step_desc.common ^= ef->mark; /* ranks that have received something else are told so */
     /* a dense step of VARIANCE has no use for aux */
     if (step_desc.side && step_desc.side->aux && !(cg_op_traits_(&step_desc.op) & CG_NEEDS_AUX_)) step_desc.side = NULL;
+    if (!step_desc.side && cg_ef_segments_(&ef->desc, op, NULL)) step_desc.side = &ef->segments;
     if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_)) step_desc.flags |= CG_CONFIRM;
     /* a rank that has not moved has the model that it began with, which is part of the first mean */
     if (cg_ef_begins_(ef)) step_desc.flags &= ~(uint32_t)CG_ABSTAIN;
@@ -2182,9 +2201,13 @@ static uint64_t cg_ef_buffer_bytes_set_(
 static uint64_t cg_ef_buffer_bytes_of_(
     const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_buffer_bytes_ *b) {
     const cg_op op = cg_ef_op_(ef, &desc->tag);
-    const cg_exchange_desc step_desc = cg_ef_step_desc_(ef, desc, &op);
+    cg_exchange_desc step_desc = cg_ef_step_desc_(ef, desc, &op);
+    cg_extra side = CG_ZERO;
+    if (step_desc.side) side = *step_desc.side;
+    side.segments = cg_ef_segments_(&ef->desc, &op, step_desc.side);
+    if (step_desc.side) step_desc.side = &side;
     return cg_ef_buffer_bytes_set_(
-        ef, cg_exchange_memory(&step_desc, transport, ef->desc.n), cg_bound(&op, ef->desc.n), b);
+        ef, cg_exchange_memory(&step_desc, transport, ef->desc.n), cg_bound_with(&op, &side, ef->desc.n), b);
 }
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
     cg_fenv_ env;

@@ -110,6 +110,13 @@
    of another exchange; bytes that are missing or too many on the wire. The last two are what a transport's own framing
    is for.
 
+   SEGMENTS. Small tensors that lie one behind the other in x can share packets, each with its own scales and selection,
+   or none: desc.side->segments, which must be the same on all ranks (see compgrad.h). The means and report.used are
+   those of an exchange for each tensor, to the bit, but for f32 values by server, which are then added as they are
+   decoded. They travel by allgather, which CG_ROUTE_AUTO takes for them, or by server, with one vector on the way back;
+   other routes cut packets or add them on the way, and refuse them, as do folds other than mean and sum and
+   CG_AGREE_SCALES.
+
    BIASED OPERATORS are exchanged as any other, but alone they do not train: what they leave out is lost. After CG_OK
    report.why then is, for example, "ok; topk is biased: without compgrad_ef.h training stalls". Take cg_ef_exchange, or
    feed back yourself what report.used lacks, and set CG_FEEDS_BACK.
@@ -375,7 +382,7 @@ typedef struct cg_exchange_desc {
     float *carry;
     /* Low-rank: cols * r floats, zeros before the first step; the next power iteration starts from them */
     float *warm;
-    const cg_extra *side; /* aux, scales, support and codecs for op; NULL: none */
+    const cg_extra *side; /* aux, scales, support, codecs and segments for op; NULL: none */
     /* CG_AGREE_SCALES, CG_ABSTAIN, CG_CONFIRM, CG_MAY_ABSTAIN, CG_FEEDS_BACK, CG_CORRELATED, CG_IN_PLACE */
     uint32_t flags;
     /* n floats that receive the result; NULL: x receives it. A dense vector on the route linear is summed there, so
@@ -587,6 +594,7 @@ struct cg_exchange_state {
         uint64_t transformed_n; /* values of grad behind the sample and the transform of desc.op, at most */
         size_t packet_room;     /* bytes of the packet of any stripe, at most */
         uint64_t scratch_bytes; /* to compress any stripe by desc.op or back */
+        uint64_t segments_hash; /* of desc.side->segments: what packets must have in common; 0: there are none */
         uint64_t max_level_sum; /* exact sums of levels: the largest that N ranks can reach; 0: f32 values */
         size_t max_selected;    /* selections: values of a packet at most */
         size_t k;               /* merge, region: number of values that survive */
@@ -1457,6 +1465,7 @@ static int cg_has_fixed_len_(const cg_op *op, uint32_t traits) {
 /* Can cg_reduce add packets of desc.op? Levels only on a grid that is the same on all ranks. */
 static int cg_is_reducible_(const cg_ex_ *ex, const cg_resolved_ *r) {
     const uint32_t traits = r->plan.traits;
+    if (r->segments_hash) return 0;
     if (traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | CG_IS_PRIVATE_ | CG_NEEDS_SUPPORT_ | CG_IS_USER_CODEC_)) return 0;
     if (traits & CG_IS_F32_) return 1;
     return r->max_level && !ex->desc.op.code.arg && !(traits & CG_IS_SELECTION_) &&
@@ -1470,7 +1479,7 @@ static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_resolved_ *r) {
     const uint32_t traits = r->plan.traits;
     const uint64_t allgather_bytes = cg_mul_sat_(r->bound, (uint64_t)ex->transport.size - 1);
     const int may_reencode = r->is_unbiased || cg_is_reducible_(ex, r) || ex->desc.carry;
-    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_ | CG_FOLD_IS_ROBUST_) ||
+    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_ | CG_FOLD_IS_ROBUST_) || r->segments_hash ||
         traits & (CG_NEEDS_SUPPORT_ | CG_IS_PER_RANK_) || op->k)
         return CG_ROUTE_ALLGATHER;
     if (traits & CG_IS_LINEAR_MATRIX_) return CG_ROUTE_LINEAR;
@@ -1599,11 +1608,22 @@ static const char *cg_refused_leg_(const cg_ex_ *ex) {
         return "all_gather adds nothing: it has no weight, fold, model or agreed scales";
     return NULL;
 }
+/* Packets with segments are decoded where they meet, and not cut or added on the way. */
+static const char *cg_refused_segments_(const cg_ex_ *ex) {
+    const uint32_t route = cg_route_row_of_(ex->plan.route)->traits;
+    if (!ex->plan.segments_hash) return NULL;
+    if (!(route & CG_ROUTE_PACKETS_MEET_) || route & CG_ROUTE_STRIPES_)
+        return "segments travel by allgather or server: other routes cut packets, or add them on the way";
+    if (!cg_fold_has_(ex, CG_FOLD_IS_LINEAR_)) return "segments are folded by mean or sum";
+    if (ex->desc.flags & CG_AGREE_SCALES) return "segments have scales of their own: leave CG_AGREE_SCALES out";
+    return NULL;
+}
 /* What can be wrong with a description whose operators are good, as a sentence. r: of desc.op; back: of plan.back. */
 static const char *cg_refused_(const cg_ex_ *ex, const cg_resolved_ *r, const cg_resolved_ *back) {
     const uint32_t back_needs = CG_NEEDS_SUPPORT_ | CG_NEEDS_AUX_ | CG_IS_USER_CODEC_;
     const cg_fold_row_ *fold = cg_fold_row_of_(ex->desc.fold);
     const char *why = cg_refused_leg_(ex);
+    if (!why) why = cg_refused_segments_(ex);
     if (!why) why = cg_refused_route_(ex);
     if (!why && fold->refuse) why = fold->refuse(ex);
     if (!why) why = cg_refused_abstention_(ex);
@@ -1676,6 +1696,7 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
         return;
     }
     ex->plan.traits = r->plan.traits;
+    ex->plan.segments_hash = r->segments_hash;
     if (!(ex->desc.flags & CG_FEEDS_BACK) && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) ex->plan.warning = r->warning;
     if (!ex->plan.route) ex->plan.route = cg_auto_route_(ex, r);
     if (cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_))
@@ -1690,8 +1711,8 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
         !op->sample.id && !op->transform.id;
     ex->plan.transformed_n = r->plan.transformed_n;
     ex->plan.left_floats = r->rows * r->r;
-    ex->plan.has_pairs = cg_is_sparse_f32_(op, r->plan.traits) && r->plan.values_per_index == 1;
-    ex->plan.op_len_fixed = cg_has_fixed_len_(op, r->plan.traits) &&
+    ex->plan.has_pairs = !r->segments_hash && cg_is_sparse_f32_(op, r->plan.traits) && r->plan.values_per_index == 1;
+    ex->plan.op_len_fixed = !r->segments_hash && cg_has_fixed_len_(op, r->plan.traits) &&
         !(cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && (ex->desc.flags & CG_MAY_ABSTAIN));
     ex->plan.max_selected = op->select.id ? (size_t)r->plan.max_selected : 0;
     ex->plan.k = (size_t)r->target_k;
@@ -1929,6 +1950,7 @@ static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && ex->transport.size > 1)
         h = cg_mix64_(h ^ cg_sum_kind_(ex, (size_t)ex->plan.transformed_n) ^ cg_mix64_(d->sum) ^
             cg_hash_seconds_(d->alpha) ^ cg_mix64_(cg_hash_seconds_(d->beta)));
+    if (ex->plan.segments_hash) h = cg_mix64_(h ^ ex->plan.segments_hash);
     if (d->common) h = cg_mix64_(h ^ d->common);
     for (size_t r = 0; d->bounds && r <= cg_ranks_(ex); r++) h = cg_mix64_(h ^ d->bounds[r]);
     if (d->fold_limit != 0.0f) h = cg_mix64_(h + cg_as_bits_(d->fold_limit));
@@ -2241,11 +2263,13 @@ static void cg_accept_opened_(cg_ex_ *ex, cg_decoder_ *d, cg_status s, const uin
             (op && !cg_is_of_op_(ex, info, op) && !cg_is_empty_packet_(ex, info))))
         s = CG_E_MISMATCH;
     if (s == CG_OK) s = cg_packet_open_(d, &side, p, len, 1);
+    if (s == CG_OK && op && d->segments_hash != ex->plan.segments_hash && !cg_is_empty_packet_(ex, info))
+        s = CG_E_MISMATCH;
     if (s == CG_OK && stripe >= 0 && (ex->desc.flags & CG_AGREE_SCALES)) s = cg_same_scales_(ex, p, len, stripe);
     if (s == CG_OK) return;
     cg_ex_fail_(ex, s, sent_by,
         s == CG_E_MISMATCH
-            ? "its packet is of another vector: n, seed, step, tensor, rank, operator or agreed scales differ"
+            ? "its packet is of another vector: n, seed, step, tensor, rank, operator, segments or agreed scales differ"
             : cg_status_str(s));
 }
 static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_tag tag, int stripe, const cg_op *op,

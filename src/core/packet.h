@@ -194,7 +194,7 @@ static cg_status cg_header_get_like_(
     for (unsigned slot = 0; CG_BIG_ENDIAN_ && slot < CG_SLOT_COUNT_; slot++)
         cg_stage_get_(p + 8 + 12 * slot, cg_op_stage_(&info->op, slot));
     info->op.k = info->op.reserved = 0;
-    is_known = known && !op->k && cg_same_stages_(&info->op, op);
+    is_known = known && !segmented && !op->k && cg_same_stages_(&info->op, op);
     if (is_known) plan->traits = known->traits;
     s = is_known ? CG_OK : cg_op_resolve_(&info->op, &plan->traits);
     if (s != CG_OK) return s == CG_E_ARG ? CG_E_CORRUPT : s;

@@ -96,7 +96,10 @@ typedef struct cg_ef_desc {
     size_t carry;
     float lambda;         /* DIFFERENCE: base += lambda mean D; 0 = 1; CG_LAMBDA_SQRT: the square root of workers */
     int biased;           /* NONE, not 0: take biased operators, too; what they drop is lost for good */
-    uint64_t reserved[7]; /* must be 0 */
+    /* The vector consists of these segments (see cg_extra), which the state of one vector is kept for: operators of
+       desc, rules and policy are those of segments that have no other. Not for dense steps. NULL: it has none */
+    const cg_segments *segments;
+    uint64_t reserved[6]; /* must be 0 */
 } cg_ef_desc;
 
 typedef struct cg_ef_stats { /* of the last step */
@@ -136,6 +139,7 @@ typedef struct cg_ef {
     /* of stats.delay: running means of squares, in a sample, their weight, and two running sums */
     float *second;
     double second_weight, given, delayed;
+    cg_extra segments; /* nothing but desc.segments, for exchanges without a side of the caller's */
 } cg_ef;
 
 enum {

@@ -20,6 +20,7 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     step_desc.common ^= ef->mark; /* ranks that have received something else are told so */
     /* a dense step of VARIANCE has no use for aux */
     if (step_desc.side && step_desc.side->aux && !(cg_op_traits_(&step_desc.op) & CG_NEEDS_AUX_)) step_desc.side = NULL;
+    if (!step_desc.side && cg_ef_segments_(&ef->desc, op, NULL)) step_desc.side = &ef->segments;
     if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_)) step_desc.flags |= CG_CONFIRM;
     /* a rank that has not moved has the model that it began with, which is part of the first mean */
     if (cg_ef_begins_(ef)) step_desc.flags &= ~(uint32_t)CG_ABSTAIN;
@@ -58,9 +59,13 @@ static uint64_t cg_ef_buffer_bytes_set_(
 static uint64_t cg_ef_buffer_bytes_of_(
     const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_buffer_bytes_ *b) {
     const cg_op op = cg_ef_op_(ef, &desc->tag);
-    const cg_exchange_desc step_desc = cg_ef_step_desc_(ef, desc, &op);
+    cg_exchange_desc step_desc = cg_ef_step_desc_(ef, desc, &op);
+    cg_extra side = CG_ZERO;
+    if (step_desc.side) side = *step_desc.side;
+    side.segments = cg_ef_segments_(&ef->desc, &op, step_desc.side);
+    if (step_desc.side) step_desc.side = &side;
     return cg_ef_buffer_bytes_set_(
-        ef, cg_exchange_memory(&step_desc, transport, ef->desc.n), cg_bound(&op, ef->desc.n), b);
+        ef, cg_exchange_memory(&step_desc, transport, ef->desc.n), cg_bound_with(&op, &side, ef->desc.n), b);
 }
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
     cg_fenv_ env;

@@ -35,6 +35,12 @@ static const char *cg_ef_kind_why_(const cg_ef_desc *d) {
         return "this kind keeps nothing back, and has no carry: take an unbiased operator for the second leg";
     return NULL;
 }
+/* The segments of a step by op: none if it is dense, unless desc.op is. */
+static const cg_segments *cg_ef_segments_(const cg_ef_desc *d, const cg_op *op, const cg_extra *side) {
+    const cg_op dense = cg_dense();
+    if (side && side->segments) return side->segments;
+    return cg_same_op_(op, &dense) && !cg_same_op_(&d->op, &dense) ? NULL : d->segments;
+}
 /* The most that any operator of a description needs. */
 typedef struct cg_ef_needs_ {
     uint64_t scratch_bytes, packet_bytes; /* packet_bytes: 1 for a codec of the user's, whose bound is not known here */
@@ -47,10 +53,14 @@ typedef struct cg_ef_needs_ {
 static cg_status cg_ef_needs_of_op_(
     const cg_ef_desc *d, cg_op op, const cg_extra *side, cg_ef_needs_ *needs, cg_resolved_ *r) {
     const cg_op dense = cg_dense();
+    cg_extra with = CG_ZERO;
     uint32_t traits;
     uint64_t packet_bytes;
     int takes_variance;
-    const cg_status s = cg_resolve_(&op, side, d->n, r);
+    cg_status s;
+    if (side) with = *side;
+    with.segments = cg_ef_segments_(d, &op, side);
+    s = cg_resolve_(&op, &with, d->n, r);
     if (s != CG_OK) return CG_MAY_LEAVE_OUT_ && s == CG_E_VERSION ? s : CG_E_ARG; /* left out of this build */
     traits = r->plan.traits;
     takes_variance = (traits & CG_AUX_IS_VARIANCE_) != 0;
@@ -64,7 +74,7 @@ static cg_status cg_ef_needs_of_op_(
     if (cg_ef_biased_why_(d, r)) return CG_E_UNSUPPORTED;
     if (r->scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = r->scratch_bytes;
     if (packet_bytes > needs->packet_bytes) needs->packet_bytes = packet_bytes;
-    if (cg_ef_needs_whole_vector_(&op, traits) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
+    if ((r->segments_hash || cg_ef_needs_whole_vector_(&op, traits)) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
     if (traits & CG_IS_LINEAR_MATRIX_ && r->cols * r->r > needs->warm_count) needs->warm_count = r->cols * r->r;
     return CG_OK;
 }
@@ -213,6 +223,7 @@ CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_
     if (ef && s != CG_OK) cg_ef_init_refused_(ef, desc, s, need);
     if (s == CG_OK) {
         ef->desc = *desc;
+        ef->segments.segments = desc->segments;
         /* vectors of no values need a pointer that is not NULL: it is never followed */
         cg_ef_plan_(ef, desc, &needs, need ? (uint8_t *)mem + align_pad : (uint8_t *)ef->moved);
         cg_ef_reset(ef);

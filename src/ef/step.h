@@ -251,6 +251,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     st->kernels = cg_kernels_now_();
     st->ef = ef;
     if (side) st->side = *side;
+    st->side.segments = cg_ef_segments_(d, &st->op, side);
     st->g = grad;
     s = cg_ef_needs_of_op_(d, st->op, &st->side, &needs, &st->resolved);
     if (s != CG_OK) return s;

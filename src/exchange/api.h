@@ -135,7 +135,7 @@ typedef struct cg_exchange_desc {
     float *carry;
     /* Low-rank: cols * r floats, zeros before the first step; the next power iteration starts from them */
     float *warm;
-    const cg_extra *side; /* aux, scales, support and codecs for op; NULL: none */
+    const cg_extra *side; /* aux, scales, support, codecs and segments for op; NULL: none */
     /* CG_AGREE_SCALES, CG_ABSTAIN, CG_CONFIRM, CG_MAY_ABSTAIN, CG_FEEDS_BACK, CG_CORRELATED, CG_IN_PLACE */
     uint32_t flags;
     /* n floats that receive the result; NULL: x receives it. A dense vector on the route linear is summed there, so
@@ -347,6 +347,7 @@ struct cg_exchange_state {
         uint64_t transformed_n; /* values of grad behind the sample and the transform of desc.op, at most */
         size_t packet_room;     /* bytes of the packet of any stripe, at most */
         uint64_t scratch_bytes; /* to compress any stripe by desc.op or back */
+        uint64_t segments_hash; /* of desc.side->segments: what packets must have in common; 0: there are none */
         uint64_t max_level_sum; /* exact sums of levels: the largest that N ranks can reach; 0: f32 values */
         size_t max_selected;    /* selections: values of a packet at most */
         size_t k;               /* merge, region: number of values that survive */

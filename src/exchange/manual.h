@@ -107,6 +107,13 @@
    of another exchange; bytes that are missing or too many on the wire. The last two are what a transport's own framing
    is for.
 
+   SEGMENTS. Small tensors that lie one behind the other in x can share packets, each with its own scales and selection,
+   or none: desc.side->segments, which must be the same on all ranks (see compgrad.h). The means and report.used are
+   those of an exchange for each tensor, to the bit, but for f32 values by server, which are then added as they are
+   decoded. They travel by allgather, which CG_ROUTE_AUTO takes for them, or by server, with one vector on the way back;
+   other routes cut packets or add them on the way, and refuse them, as do folds other than mean and sum and
+   CG_AGREE_SCALES.
+
    BIASED OPERATORS are exchanged as any other, but alone they do not train: what they leave out is lost. After CG_OK
    report.why then is, for example, "ok; topk is biased: without compgrad_ef.h training stalls". Take cg_ef_exchange, or
    feed back yourself what report.used lacks, and set CG_FEEDS_BACK.

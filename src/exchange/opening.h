@@ -47,6 +47,7 @@ static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     if (cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && ex->transport.size > 1)
         h = cg_mix64_(h ^ cg_sum_kind_(ex, (size_t)ex->plan.transformed_n) ^ cg_mix64_(d->sum) ^
             cg_hash_seconds_(d->alpha) ^ cg_mix64_(cg_hash_seconds_(d->beta)));
+    if (ex->plan.segments_hash) h = cg_mix64_(h ^ ex->plan.segments_hash);
     if (d->common) h = cg_mix64_(h ^ d->common);
     for (size_t r = 0; d->bounds && r <= cg_ranks_(ex); r++) h = cg_mix64_(h ^ d->bounds[r]);
     if (d->fold_limit != 0.0f) h = cg_mix64_(h + cg_as_bits_(d->fold_limit));

@@ -112,11 +112,13 @@ static void cg_accept_opened_(cg_ex_ *ex, cg_decoder_ *d, cg_status s, const uin
             (op && !cg_is_of_op_(ex, info, op) && !cg_is_empty_packet_(ex, info))))
         s = CG_E_MISMATCH;
     if (s == CG_OK) s = cg_packet_open_(d, &side, p, len, 1);
+    if (s == CG_OK && op && d->segments_hash != ex->plan.segments_hash && !cg_is_empty_packet_(ex, info))
+        s = CG_E_MISMATCH;
     if (s == CG_OK && stripe >= 0 && (ex->desc.flags & CG_AGREE_SCALES)) s = cg_same_scales_(ex, p, len, stripe);
     if (s == CG_OK) return;
     cg_ex_fail_(ex, s, sent_by,
         s == CG_E_MISMATCH
-            ? "its packet is of another vector: n, seed, step, tensor, rank, operator or agreed scales differ"
+            ? "its packet is of another vector: n, seed, step, tensor, rank, operator, segments or agreed scales differ"
             : cg_status_str(s));
 }
 static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_tag tag, int stripe, const cg_op *op,

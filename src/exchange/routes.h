@@ -99,6 +99,7 @@ static int cg_has_fixed_len_(const cg_op *op, uint32_t traits) {
 /* Can cg_reduce add packets of desc.op? Levels only on a grid that is the same on all ranks. */
 static int cg_is_reducible_(const cg_ex_ *ex, const cg_resolved_ *r) {
     const uint32_t traits = r->plan.traits;
+    if (r->segments_hash) return 0;
     if (traits & (CG_IS_MATRIX_ | CG_IS_PER_RANK_ | CG_IS_PRIVATE_ | CG_NEEDS_SUPPORT_ | CG_IS_USER_CODEC_)) return 0;
     if (traits & CG_IS_F32_) return 1;
     return r->max_level && !ex->desc.op.code.arg && !(traits & CG_IS_SELECTION_) &&
@@ -112,7 +113,7 @@ static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_resolved_ *r) {
     const uint32_t traits = r->plan.traits;
     const uint64_t allgather_bytes = cg_mul_sat_(r->bound, (uint64_t)ex->transport.size - 1);
     const int may_reencode = r->is_unbiased || cg_is_reducible_(ex, r) || ex->desc.carry;
-    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_ | CG_FOLD_IS_ROBUST_) ||
+    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_ | CG_FOLD_IS_ROBUST_) || r->segments_hash ||
         traits & (CG_NEEDS_SUPPORT_ | CG_IS_PER_RANK_) || op->k)
         return CG_ROUTE_ALLGATHER;
     if (traits & CG_IS_LINEAR_MATRIX_) return CG_ROUTE_LINEAR;
@@ -241,11 +242,22 @@ static const char *cg_refused_leg_(const cg_ex_ *ex) {
         return "all_gather adds nothing: it has no weight, fold, model or agreed scales";
     return NULL;
 }
+/* Packets with segments are decoded where they meet, and not cut or added on the way. */
+static const char *cg_refused_segments_(const cg_ex_ *ex) {
+    const uint32_t route = cg_route_row_of_(ex->plan.route)->traits;
+    if (!ex->plan.segments_hash) return NULL;
+    if (!(route & CG_ROUTE_PACKETS_MEET_) || route & CG_ROUTE_STRIPES_)
+        return "segments travel by allgather or server: other routes cut packets, or add them on the way";
+    if (!cg_fold_has_(ex, CG_FOLD_IS_LINEAR_)) return "segments are folded by mean or sum";
+    if (ex->desc.flags & CG_AGREE_SCALES) return "segments have scales of their own: leave CG_AGREE_SCALES out";
+    return NULL;
+}
 /* What can be wrong with a description whose operators are good, as a sentence. r: of desc.op; back: of plan.back. */
 static const char *cg_refused_(const cg_ex_ *ex, const cg_resolved_ *r, const cg_resolved_ *back) {
     const uint32_t back_needs = CG_NEEDS_SUPPORT_ | CG_NEEDS_AUX_ | CG_IS_USER_CODEC_;
     const cg_fold_row_ *fold = cg_fold_row_of_(ex->desc.fold);
     const char *why = cg_refused_leg_(ex);
+    if (!why) why = cg_refused_segments_(ex);
     if (!why) why = cg_refused_route_(ex);
     if (!why && fold->refuse) why = fold->refuse(ex);
     if (!why) why = cg_refused_abstention_(ex);
@@ -318,6 +330,7 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
         return;
     }
     ex->plan.traits = r->plan.traits;
+    ex->plan.segments_hash = r->segments_hash;
     if (!(ex->desc.flags & CG_FEEDS_BACK) && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) ex->plan.warning = r->warning;
     if (!ex->plan.route) ex->plan.route = cg_auto_route_(ex, r);
     if (cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_))
@@ -332,8 +345,8 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
         !op->sample.id && !op->transform.id;
     ex->plan.transformed_n = r->plan.transformed_n;
     ex->plan.left_floats = r->rows * r->r;
-    ex->plan.has_pairs = cg_is_sparse_f32_(op, r->plan.traits) && r->plan.values_per_index == 1;
-    ex->plan.op_len_fixed = cg_has_fixed_len_(op, r->plan.traits) &&
+    ex->plan.has_pairs = !r->segments_hash && cg_is_sparse_f32_(op, r->plan.traits) && r->plan.values_per_index == 1;
+    ex->plan.op_len_fixed = !r->segments_hash && cg_has_fixed_len_(op, r->plan.traits) &&
         !(cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && (ex->desc.flags & CG_MAY_ABSTAIN));
     ex->plan.max_selected = op->select.id ? (size_t)r->plan.max_selected : 0;
     ex->plan.k = (size_t)r->target_k;

@@ -1,6 +1,6 @@
 /* compress: tensors that lie one behind the other in x, as the segments of one packet
 
-   Offers   cg_compress_segments_, cg_segments_bound_, cg_segments_scratch_, cg_segments_why_
+   Offers   cg_compress_segments_, cg_segments_bound_, cg_segments_scratch_, cg_segments_why_, cg_segments_hash_of_
    Needs    base, plan, packet, layout, segments/table, source, select/list, indices, compress, segments/decode
    Touches  the caller's packet, *len and scratch; x, if a producer makes it
    Every segment is compressed as by a call of its own, but for its header, which becomes an entry of the table. The
@@ -131,6 +131,22 @@ static const char *cg_segments_why_(const cg_op *op, const cg_extra *extra, size
                : "the bytes of a packet overflow, or the operator of a segment has a codec that is not in "
                  "cg_extra.codecs or refuses its parameters";
 }
+/* What cg_decoder_.segments_hash is of packets of these segments. */
+static uint64_t cg_segments_hash_of_(const cg_segments *g) {
+    uint8_t stages[CG_SEGMENT_OP_BYTES_];
+    uint64_t h = cg_segments_hash_(cg_segments_flags_(g));
+    for (size_t j = 0; g->op && j < g->op_count; j++) {
+        for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++)
+            cg_stage_put_(stages + 12 * slot, cg_op_stage_const_(&g->ops[j], slot));
+        h = cg_segment_op_hash_(h, stages);
+    }
+    for (size_t i = 0; i < g->count; i++) {
+        const uint32_t skip = !g->tensor ? 0u : i ? g->tensor[i] - (g->tensor[i - 1] + 1) : g->tensor[0];
+        h = cg_segment_hash_(h, g->n[i], cg_segment_number_(g, i), skip);
+    }
+    return h ? h : 1;
+}
+
 /* What compressing segments shares. */
 typedef struct cg_segments_job_ {
     const cg_op *op;

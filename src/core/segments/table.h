@@ -63,6 +63,7 @@ static int cg_segment_has_value_bytes_(const cg_op *op, uint32_t traits) {
     return op->code.arg || traits & (CG_IS_USER_CODEC_ | CG_LENGTH_VARIES_);
 }
 static uint64_t cg_segments_hash_(uint32_t flags) { return cg_mix64_(flags + CG_GOLDEN_); }
+/* tensor_skip: of the first segment its tensor, if the table names tensors. */
 static uint64_t cg_segment_hash_(uint64_t h, uint64_t n, uint32_t number, uint32_t tensor_skip) {
     return cg_mix64_(cg_mix64_(h ^ n) + ((uint64_t)number << 32 | tensor_skip));
 }
@@ -215,6 +216,7 @@ static cg_status cg_segment_next_(cg_segment_cursor_ *c, cg_info *info, cg_plan_
     c->n_left -= info->n;
     c->drawn_left -= info->drawn;
     c->k_left -= info->k;
+    if (c->left == whole->segments && flags & CG_SEGMENTS_TENSORS_) skip = info->tag.tensor;
     c->hash = cg_segment_hash_(c->hash, info->n, (uint32_t)number, (uint32_t)skip);
     c->tensor = info->tag.tensor + 1;
     c->left--;
