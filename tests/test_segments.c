@@ -473,7 +473,7 @@ TEST a_table_takes_at_most_12_bytes_a_segment(void) {
 
 TEST bounds_hold_for_all_cuts(void) {
     static const char *const texts[] = { "topk:0.3|absmax:4:16", "topk:0.1", "threshold:0.05|levels:7|golomb|huffman",
-        "sides:0.3|onebit:8", "topk:1|mxfp4", "mstopk:0.5|minmax:3:5|bitmap", "rotate:2|lloyd:1.5", "stc:0.2" };
+        "sides:0.3|onebit:8", "topk:1|mxfp4", "mstopk:0.5|minmax:3:5|bitmap", "rotate:2|lloyd:1.5", "topk:0.4|rate:2" };
     float *x = filled(256 * MOST, 9);
     for (int turn = 0; turn < (long_test() ? 3000 : 300); turn++) {
         size_t lengths[MOST], n = 0, count = 1 + below(MOST);
