@@ -275,8 +275,8 @@ typedef struct cg_ef_desc {
     void *policy_user; /* passed to policy */
     /* floats of cg_exchange_desc.carry that cg_ef_exchange keeps, uses and saves: cg_exchange_carry(); 0: no carry */
     size_t carry;
-    float lambda;         /* DIFFERENCE: base += lambda mean D; 0 = 1; CG_LAMBDA_SQRT: the square root of workers */
-    int biased;           /* NONE, not 0: take biased operators, too; what they drop is lost for good */
+    float lambda; /* DIFFERENCE: base += lambda mean D; 0 = 1; CG_LAMBDA_SQRT: the square root of workers */
+    int biased;   /* NONE, not 0: take biased operators, too; what they drop is lost for good */
     /* The vector consists of these segments (see cg_extra), which the state of one vector is kept for: operators of
        desc, rules and policy are those of segments that have no other. Not for dense steps. NULL: it has none */
     const cg_segments *segments;
