@@ -142,15 +142,16 @@ int main(int argc, char **argv) {
     RUN_TESTp(chooses, "randk:0.1|eden:1 memory=none", "randk:0.1:private|rotate:3:private|lloyd:1 memory=none");
     RUN_TESTp(chooses, "randk:0.1 memory=none route=linear", "randk:0.1 memory=none route=linear");
     RUN_TESTp(chooses, "randk:0.1 memory=classic", "randk:0.1 memory=classic");
-    RUN_TESTp(chooses, "optimizer=adam",
-        "randk:0.25:private|rotate:3:private|lloyd:1 memory=difference small=1024 optimizer=adam");
+    RUN_TESTp(chooses, "optimizer=adam", "rate:0.4:unbiased memory=difference small=1024 optimizer=adam");
     RUN_TESTp(chooses, "eden:4 optimizer=momentum:0.9",
         "rotate:3:private|lloyd:4 memory=filtered:0.9 optimizer=momentum:0.9");
-    RUN_TESTp(chooses, "optimizer=momentum:0.9",
-        "randk:0.25:private|rotate:3:private|lloyd:1 memory=filtered:0.9 small=1024 optimizer=momentum:0.9");
+    RUN_TESTp(
+        chooses, "optimizer=momentum:0.9", "rate:0.4:unbiased memory=filtered:0.9 small=1024 optimizer=momentum:0.9");
     RUN_TESTp(chooses, "topk:0.01 optimizer=momentum:0.9", "topk:0.01 memory=momentum:0.9 optimizer=momentum:0.9");
     RUN_TESTp(chooses, "topk:0.01 optimizer=sgd", "topk:0.01 memory=classic optimizer=sgd");
     RUN_TESTp(chooses, "topk:0.01 memory=classic optimizer=adam", "topk:0.01 memory=classic optimizer=adam");
+    RUN_TESTp(chooses, "memory=none", "rate:0.4:unbiased memory=none small=1024");
+    RUN_TESTp(chooses, "memory=filtered:0.5", "rate:0.4:unbiased memory=filtered:0.5 small=1024");
     RUN_TESTp(refuses, "topk:0.01 optimizer=adam", "wangni:0.01|efsign|golomb");
     RUN_TESTp(refuses, "topk:0.01 memory=filtered:0.9", "randk:0.03:private|eden:1");
     RUN_TESTp(refuses, "eden:1 memory=filtered", "momentum");

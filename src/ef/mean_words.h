@@ -442,8 +442,8 @@ static const cg_setting_ *cg_setting_at_(uint32_t i) { return i < CG_SETTING_COU
 
 /* ---- what optimizers ask for ---- */
 
-/* What kinds without a residual are given where the text has no operator: about 80 times fewer bits. */
-static cg_op cg_mean_unbiased_op_(void) { return cg_then(cg_randk(0.25f), cg_eden(1.0f)); }
+/* What kinds without a residual are given where the text has no operator: 80 times fewer bits. */
+static cg_op cg_mean_unbiased_op_(void) { return cg_unbiased(cg_rate(0.4f)); }
 /* Kinds without a residual have independent errors where every rank draws for itself, as long as packets are decoded,
    and not summed in their domain. */
 static void cg_mean_draw_privately_(cg_mean_config_ *c) {
@@ -462,16 +462,12 @@ static void cg_mean_choose_momentum_(cg_mean_config_ *c) {
         c->ef.kind = CG_EF_CLASSIC;
         return;
     }
-    if (!c->has_op) c->op = cg_mean_unbiased_op_();
     c->ef.kind = CG_EF_FILTERED;
     if (cg_resolve_(&c->op, NULL, 65536, &r) == CG_OK && cg_ef_biased_why_(&c->ef, &r)) c->ef.kind = CG_EF_MOMENTUM;
     c->ef.momentum = c->momentum;
 }
 /* Models in place of gradients, so that nothing is delayed; the state refuses biased operators. */
-static void cg_mean_choose_models_(cg_mean_config_ *c) {
-    if (!c->has_op) c->op = cg_mean_unbiased_op_();
-    c->ef.kind = CG_EF_DIFFERENCE;
-}
+static void cg_mean_choose_models_(cg_mean_config_ *c) { c->ef.kind = CG_EF_DIFFERENCE; }
 static const cg_mean_optimizer_ cg_mean_optimizers_[] = {
     { "any", 0, 0, cg_mean_choose_classic_, "" },
     { "sgd", 0, 0, cg_mean_choose_classic_,
@@ -611,6 +607,7 @@ static int cg_mean_config_read_(cg_mean_config_ *c, const char *config, cg_text_
     /* the operator that measurements recommend is for vectors that fill the blocks of its rotation */
     if (!c->has_op && !c->given[CG_SETTING_SMALL_]) c->ef.small = 1024;
     if (!c->given[CG_SETTING_MEMORY_]) cg_mean_optimizer_at_(c->optimizer)->choose(c);
+    if (!c->has_op && cg_ef_has_trait_(&c->ef, CG_EF_UNBIASED_ONLY_)) c->op = cg_mean_unbiased_op_();
     cg_mean_draw_privately_(c);
     if (cg_warmup_rows_[c->ef.warmup.kind].has_table) c->ef.warmup.table = c->table;
     memset(c->given, 0, sizeof c->given); /* the text is not kept */

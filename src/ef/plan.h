@@ -16,7 +16,7 @@ static int cg_ef_needs_whole_vector_(const cg_op *op, uint32_t traits) {
 static const char *cg_ef_biased_why_(const cg_ef_desc *d, const cg_resolved_ *r) {
     if (!cg_ef_has_trait_(d, CG_EF_UNBIASED_ONLY_) || d->biased || r->is_unbiased || r->is_nearly_unbiased) return NULL;
     return "this kind keeps no residual, so that what a biased operator drops or rounds away is lost for good: take an "
-           "unbiased one, as wangni:0.01|efsign|golomb, randk:0.03:private|eden:1, absmax:4:512 or dense";
+           "unbiased one, as rate:0.1:unbiased, wangni:0.01|efsign|golomb, randk:0.03:private|eden:1 or absmax:4:512";
 }
 /* What else of a description does not go with its kind, as a sentence, or NULL. */
 static const char *cg_ef_kind_why_(const cg_ef_desc *d) {
