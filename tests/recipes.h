@@ -83,6 +83,7 @@
     { "topk:0.001", NULL, HEAVY, 0.7956, 1 - 0.001, 0 },
     { "topk:r", "topk:0.1", HEAVY, 0.108, 1 - 0.1, 0 },
     { "topk:k=100", NULL, HEAVY, 0.8782, 1, 0 },
+    { "threshold:0", NULL, HEAVY, 0, 0, 0 },
     { "threshold:tau", "threshold:0.005", HEAVY, 0.1255, 1, 0 },
     { "threshold:4.605", "threshold:0.01", HEAVY, 0.2873, 1, 0 },
     { "dgc:r", "dgc:0.01", HEAVY, 0.4686, 1 - 0.8 * 0.01, 0 },
@@ -137,6 +138,7 @@
     { "demo_dct:r", "demo_dct:0.1", HEAVY, 0.5917, 1, 0 },
     { "demo_dct:0.1", NULL, HEAVY, 0.5917, 1, 0 },
     { "dct|chunked:64:r", "dct|chunked:64:0.05", HEAVY, 0.7476, 1, 0 },
+    { "topk:0.01|absmax:4:512", NULL, HEAVY, 0.4983, 1, 0.9389 },
     { "topk:0.01|absmax:4:512|golomb", NULL, HEAVY, 0.4983, 1, 0.9389 },
     { "randk:0.1:unscaled|topk:0.01|absmax:4:512|huffman", NULL, HEAVY, 0.9512, 1, 0.9389 },
     { "randk:0.1:unscaled|topk:0.01|absmax:4:512", NULL, HEAVY, 0.9512, 1, 0.9389 },
@@ -160,6 +162,7 @@
     { "rotate:2|sign", NULL, HEAVY, 5.677e+04, ANY, 0 },
     /* matrices */
     { "lowrank:rank:rows:cols", "lowrank:8:512:512", HEAVY, 0.796, 1, 0 },
+    { "lowrank:4", "lowrank:4:512:512", HEAVY, 0.8803, 1, 0 },
     { "lowrank:4:512:256", NULL, HEAVY, 0.8578, 1, 0 },
     { "lowrank:2:512:512", NULL, HEAVY, 0.9383, 1, 0 },
     { "lowrank:4:rows:cols", "lowrank:4:512:512", HEAVY, 0.8803, 1, 0 },

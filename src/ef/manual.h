@@ -1,7 +1,51 @@
-/* compgrad_ef.h - error feedback: the state that a worker keeps between steps.   part of compgrad, MIT licence
+/* compgrad_ef.h - a compressed mean with memory: error feedback between steps.   part of compgrad, MIT licence
 
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
        #include "compgrad_ef.h"                         // includes compgrad_exchange.h and compgrad.h
+
+       size_t bytes = cg_mean_memory("topk:0.01", sizes, tensors, &net, why, sizeof why);  // 0: why says what is wrong
+       void *mem = malloc(bytes);                       // sizes[i]: values of tensor i; net: a cg_transport
+       cg_mean *mean;
+       if (cg_mean_open(&mean, "topk:0.01", sizes, tensors, &net, mem, bytes) != CG_OK) puts(cg_mean_why(mean));
+       if (cg_mean_step(mean, grads) != CG_OK) puts(cg_mean_why(mean));          // each grads[i] := its mean over ranks
+
+   These five lines, the last in every step, are all that a training loop needs. A cg_mean is one object in one block
+   of your memory; it compresses every tensor, averages it over all ranks by your transport, keeps what was not sent,
+   and adds it to the next gradient. The step stands between the backward pass and the optimizer
+   (examples/training_loop.c, with SGD and with AdamW).
+     - A step is all or nothing: after an error gradients, memory and the number of steps are as before, on all ranks,
+       and the same call is a good next one. If only the last message was lost, and some ranks have taken the step, the
+       next one is CG_E_MISMATCH on all of them, until all have called cg_mean_agree.
+     - cg_mean_open sends nothing. What it accepts can step; what could not is refused there, with a sentence that says
+       what, where and what to do. A configuration that differs between ranks is named in the first step.
+     - cg_mean_describe prints what happens to every tensor, and a line that opens the same mean again.
+     - cg_mean_save and cg_mean_load; for another number of ranks cg_mean_load_mean; for other buckets
+       cg_mean_load_moved.
+
+   CONFIGURATIONS. One line: an operator as in compgrad.h, then name=value in any order; '#' begins a comment. NULL or
+   "" is the default, eden:4 small=1024: 8 times fewer bits, unbiased, and in no measurement with SGD, momentum or Adam
+   worse than dense gradients; README has the figures.
+       topk:0.01|absmax:4:512 memory=momentum:0.9 route=scatter seed=42 dense=100 warmup=power:4:468 clip=1 small=4096
+     memory=KIND       one of the kinds below in small letters, with its parameters: classic (the default), loco:0.8,
+                       momentum:0.9:nesterov, ef21, laq:0.1:patience=50, filtered:0.9, difference:sqrt, none, ...; of
+                       classic, loco, scalecom and ecq also 8bit and reset=1000, as in classic:8bit
+     optimizer=NAME    chooses memory= for sgd, momentum:0.9 or adam, where the line has none. With adam it is
+                       difference, and cg_mean_step then takes models in place of gradients. cg_mean_describe says what
+                       was chosen
+     route=  fold=     the routes and folds of compgrad_exchange.h in small letters; auto and mean if they are left out
+     seed=42           of everything random; the same on all ranks, as the whole line must be
+     dense=100         the first 100 steps send f32
+     warmup=KIND:S:P   the ratio of the operator falls in S stages of P steps: power, quarters or linear; or
+                       table:0.25,0.1,0.03:468, its ratios one by one
+     clip=1            each rank's gradient of a tensor is clipped at 1 / sqrt(ranks), by its norm; clip=value:1 by
+                       value
+     small=1024        tensors with fewer values are exact: they travel together, as f32
+   Matrix operators take rows and columns from the tensors, as in lowrank:4, if cg_mean_open_of is given them; vectors,
+   and matrices that two factors would not shorten, are then exact. Memory: for each tensor its state (see MEMORY)
+   twice, as it is copied before a step, the n floats of a result with kinds that keep what they received, and an
+   exchange.
+
+   What lies below, for those who need more of it. A state and an exchange by themselves:
 
        cg_ef_desc d = CG_ZERO;                          // zero means classic error feedback
        d.op = cg_topk(0.01f);

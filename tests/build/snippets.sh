@@ -84,6 +84,16 @@ static int sketches(size_t n) {
 #define PREPARE if (sketches(n)) return 2;
 #define ALONE
 END
+    elif grep -q cg_mean_step "$1"; then cat <<'END'
+static const size_t sizes[2] = { 600, 400 };
+enum { tensors = 2 };
+static cg_transport net;
+static char why[400];
+static float grad_0[600] = { 0 }, grad_1[400] = { 0 };
+static float *grads[2] = { grad_0, grad_1 };
+#define PREPARE net.size = 1; grad_1[7] = 2.5f;
+#define ALONE
+END
     elif grep -q cg_ef "$1"; then cat <<'END'
 static const cg_transport transport = { NULL, 0, 1, 0, NULL, NULL, NULL, NULL, NULL, { 0 } };
 static unsigned char mem[1 << 20];
@@ -119,6 +129,7 @@ int main(void) {
     {
 END
     grep -v '^ *#' "$1"
+    if grep -q cg_mean_step "$1"; then printf '    if (strcmp(cg_mean_why(mean), "ok") || grad_1[7] < 2.49f || cg_mean_steps(mean) != 1) return 1;\n'; fi
     if grep -q 'cg_status s = cg_ef' "$1"; then printf '    if (s != CG_OK) return 1;\n'; fi
     if grep -q 'cg_status status = cg_sketch' "$1"; then printf '    while (k && index[k - 1] != 7) k--;\n    if (status != CG_OK || !k) return 1;\n'
     elif grep -q cg_sketch "$1"; then printf '    if (status != CG_OK) return 1;\n'; fi
