@@ -700,6 +700,7 @@ CG_API_ CG_CHECKED_ cg_status cg_mean_load_moved(
             constants
    Needs    api; the table itself is in ef/rows.h, behind the functions that its rows name
    Touches  nothing
+   Other headers may use: cg_ef_row_at_
    All of them need a description whose kind is in range (cg_ef_check_). */
 
 enum {

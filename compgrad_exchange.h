@@ -2677,6 +2677,7 @@ static void cg_contribution_less_dropped_(cg_ex_ *ex) {
             and refusals
    Needs    ranks, routes, memory, packets, core's decode
    Touches  ex->mem.rows and norms
+   Other headers may use: cg_rows_trim_
    All packets are decoded, a row of n floats for each rank, and the result takes the place of the first row. A sum in
    double over the ranks, in an order that values or ranks fix, so that all ranks have the same bits. */
 

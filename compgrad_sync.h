@@ -113,7 +113,42 @@
    cg_graph_omega is the largest variance w of an operator, E|C(x) - x|^2 <= w |x|^2, with which DCD is stable in the
    mean square: 1/spectral radius of G, where G_ij is the sum over t >= 0 of ([(W - I) W^t]_ij)^2. -1: not known (more
    than 512 nodes of EDGES or with weights, ONE_PEER, directed). One node alone survives any: 1e300.
-   cg_graph_init takes up to a few seconds for 512 nodes of EDGES or with weights, milliseconds for others. */
+   cg_graph_init takes up to a few seconds for 512 nodes of EDGES or with weights, milliseconds for others.
+
+   SERVERS. cg_server is a machine that is fed messages and a clock, and says what to send; it does no I/O, starts no
+   thread and allocates nothing. Its workers have a cg_client each, with error feedback and a copy of the model.
+
+       cg_server_feed(&server, now, from, bytes, len, &verdict);      // a message from worker `from`
+       while (cg_server_next(&server, &e)) send_to(e.to, e.bytes, e.len);
+
+       cg_client_feed(&client, bytes, len, &event);                   // a worker's side, for every message
+       if (event == CG_CLIENT_START) {
+           ... the gradient of cg_client_model(&client) ...
+           cg_client_push(&client, grad, weight, &bytes, &len);       // send these to the server
+       }                                                              // CG_CLIENT_HELLO, CG_CLIENT_RESEND: see below
+
+     mode      a worker may make its next step    what its push does
+     BSP       when the round has ended           a round has one push of every worker; it steps by their mean
+     SSP       if it is at most `staleness`       steps at once
+               steps ahead of the slowest
+     ASP       at once                            steps at once; with CG_SERVER_DAMPED by 1 / (1 + updates missed)
+     BACKUP    when the round has ended           a round has the first workers - backup; who is late is dropped, or
+                                                  keeps its gradient (CG_SERVER_KEEP_LATE)
+     SAMPLED   when it is drawn                   a round has the `sampled` workers that were drawn; weights count
+
+   UPDATES. v = rate w D + delta is compressed by `down`, the packet goes out of the model on both sides, and delta
+   keeps what it has not said: model = model_0 - sum of rate w D + delta after every message. Packets stay in a ring.
+   A worker that lags gets those that it lacks, or the values that they have touched, or the model in pieces,
+   whichever is shortest: its copy has the bits of the server's model of that version in any case. Memory is 12 n
+   bytes and ring_bytes; a round takes 4 n more, a median or trimmed mean 4 n for each worker. Dense both ways and
+   one worker is plain SGD, bit for bit.
+
+   WHO IS THERE. A worker says hello, and gets a seat, its clock (the smallest of all) and the model. It may come back
+   after a lost connection, or as another process: its pushes have clocks, and none counts twice. A seat that is silent
+   for `timeout` is free, and nobody waits for it. accepted + late + refused = the pushes that arrived. A push that is
+   refused (a weight or packet that is wrong, values above 1e30, of the past or of the future) changes nothing but that
+   count, and its gradient goes back into the worker's memory. Who sent a message is what your transport says: a
+   connection that anybody can open needs a secret of its own (examples/transport_tcp.h has one). */
 
 /* src/sync/api.h */
 /* api: the public declarations of graphs, gossip and local SGD
@@ -393,6 +428,176 @@ CG_API_ CG_CHECKED_ cg_status cg_local_save(const cg_local *local, void *buf, si
 CG_API_ CG_CHECKED_ cg_status cg_local_load(cg_local *local, const void *buf, size_t len);
 
 #endif /* COMPGRAD_SYNC_H */
+
+/* src/sync/server_api.h */
+/* server_api: the public declarations of servers that do not wait, and of their workers' side
+
+   Offers   cg_server, cg_client and the calls on them
+   Needs    api
+   Touches  nothing */
+
+#ifndef COMPGRAD_SYNC_SERVER_H
+#define COMPGRAD_SYNC_SERVER_H
+
+/* ---- server: a machine that is fed messages and a clock; the table of modes is in the manual above ---- */
+
+typedef enum cg_server_mode {
+    CG_SERVER_BSP = 0, /* a round has one push of every worker */
+    CG_SERVER_SSP,     /* every push counts at once; nobody is more than `staleness` steps ahead of the slowest */
+    CG_SERVER_ASP,     /* every push counts at once */
+    CG_SERVER_BACKUP,  /* a round has the first workers - backup pushes */
+    CG_SERVER_SAMPLED  /* a round has one push of each of `sampled` workers, drawn anew (federated training) */
+} cg_server_mode;
+/* cg_server_desc.flags */
+enum {
+    CG_SERVER_DAMPED = 1,   /* a push made with a model tau updates old counts 1 / (1 + tau) */
+    CG_SERVER_KEEP_LATE = 2 /* who is late for a round puts its gradient back into its memory; else it is dropped */
+};
+typedef struct cg_server_desc { /* a zero field means its default */
+    cg_op up;                   /* of the workers, for the report; any packet of n values is taken */
+    cg_op down;                 /* compresses the updates of the model */
+    size_t n;                   /* values of the model */
+    uint32_t mode;              /* cg_server_mode */
+    int workers;                /* seats: 1 to 65536 */
+    int backup;                 /* BACKUP: 0 <= backup < workers */
+    int sampled;                /* SAMPLED: workers of a round */
+    uint64_t staleness;         /* SSP */
+    size_t ring_bytes;          /* of update packets that are kept for those who lag; 0: one packet */
+    float rate;                 /* the model takes steps of rate times the (mean) push; 0 = 1 */
+    float weight_cap;           /* a larger weight is refused; 0 = 16777216 */
+    float norm_cap;             /* a push is scaled down to this norm; 0: never */
+    uint32_t fold;              /* of a round: CG_FOLD_MEAN, MEDIAN or TRIMMED (those without weights) */
+    float fold_limit;           /* of TRIMMED, as in cg_exchange_desc */
+    uint64_t timeout;           /* a seat that was silent for so long (in units of `now`) is freed; 0: never */
+    uint64_t seed;
+    uint32_t flags;
+    uint64_t reserved[8]; /* must be 0 */
+} cg_server_desc;
+typedef enum cg_verdict_kind {
+    CG_VERDICT_NOTHING = 0, /* a tick, or a message that asks for nothing */
+    CG_VERDICT_JOINED,
+    CG_VERDICT_LEFT,
+    CG_VERDICT_ACCEPTED,
+    CG_VERDICT_LATE,      /* dropped: the round was over */
+    CG_VERDICT_ROLLBACK,  /* the round was over: the worker keeps its gradient */
+    CG_VERDICT_DUPLICATE, /* the push had been decided on before; that verdict is sent again */
+    CG_VERDICT_REFUSED    /* nothing has changed; status and why say what is wrong */
+} cg_verdict_kind;
+typedef struct cg_verdict {
+    uint32_t kind;      /* cg_verdict_kind */
+    uint32_t status;    /* cg_status of a refusal */
+    uint64_t clock;     /* of the push */
+    uint64_t staleness; /* updates that its model did not have */
+    float weight;       /* times rate: what it counted, damping and norm_cap included; 0 within a round */
+    const char *why;    /* a sentence, constant text */
+} cg_verdict;
+typedef struct cg_server_seat {
+    uint32_t state;         /* 0: awaited, 1: here, 2: gone */
+    uint32_t flags;         /* private */
+    uint64_t clock;         /* that its next push must have */
+    uint64_t heard;         /* `now` of its last message */
+    uint64_t version, mark; /* of the model that it has, once it has all that was sent */
+    uint64_t last_clock;    /* of the last push that was decided on, and how */
+    uint32_t last_kind, last_status, refusal;
+    uint64_t piece; /* of the dense model, or of touched values: what comes next */
+} cg_server_seat;
+typedef struct cg_server_entry {     /* a packet of the ring: it leads from version - 1 to version */
+    uint64_t version, before, after; /* marks */
+    size_t offset, len;
+} cg_server_entry;
+typedef struct cg_server { /* you allocate it; its arrays are inside mem */
+    cg_server_desc desc;
+    float *model, *delta; /* n floats each: the model, and what updates have not said yet */
+    float *sum;           /* of the pushes of a round; NULL: of a mode without rounds */
+    float *rows;          /* folds but the mean: a row of n floats for every worker */
+    float *work;          /* n floats, where norm_cap or touched values need them */
+    uint32_t *touched;    /* bits: values that differ from the version touched_from */
+    cg_server_seat *seat;
+    cg_server_entry *entry;
+    uint8_t *ring, *out, *scratch;
+    size_t entry_cap, entry_first, entry_count, ring_cap, ring_head, out_cap, scratch_bytes;
+    uint64_t version, mark, round, now, started, job, touched_from, touched_to;
+    uint64_t accepted, late, refused; /* pushes so far */
+    double round_weight;
+    int arrived, cursor;
+} cg_server;
+
+/* Bytes that cg_server_init needs, a function of desc alone: nothing grows with traffic. 0: the description is refused,
+   and cg_server_init says why, or they overflow. */
+CG_API_ size_t cg_server_memory(const cg_server_desc *desc);
+/* Makes *s with the model x0[0..n). mem is yours, may have any alignment and must stay in place. After an error
+   why[0..cap) has a sentence; why may be NULL if cap is 0. */
+CG_API_ CG_CHECKED_ cg_status cg_server_init(
+    cg_server *s, const cg_server_desc *desc, const float *x0, void *mem, size_t bytes, char *why, size_t cap);
+/* A message from worker `from`, at time now, which does not fall; len 0 is a tick of the clock. bytes may be anything:
+   what is wrong is refused by name, and nothing changes. Who sent it is what your transport says, not what is in the
+   bytes. *verdict says what became of it; CG_OK unless an argument is wrong. Then send all that cg_server_next gives:
+   what another feed comes between begins anew. */
+CG_API_ CG_CHECKED_ cg_status cg_server_feed(
+    cg_server *s, uint64_t now, int from, const void *bytes, size_t len, cg_verdict *verdict);
+/* 1: *envelope is the next message, whose bytes are the server's until its next call; 0: there is none until the next
+   feed. Messages to one worker must arrive in their order; if
+   one is lost (a new connection), the worker says hello again. */
+CG_API_ int cg_server_next(cg_server *s, cg_envelope *envelope);
+/* The longest message that a server sends, or that a client of such a server sends it. */
+CG_API_ size_t cg_server_message_bytes(const cg_server *s);
+CG_API_ const float *cg_server_model(const cg_server *s); /* n floats inside mem */
+CG_API_ uint64_t cg_server_version(const cg_server *s);   /* updates so far */
+/* The model, what updates have not said yet, the round under way and all clocks. Seats are awaited again after a load,
+   and workers that are ahead are told to come back to the saved version. */
+CG_API_ size_t cg_server_save_bytes(const cg_server *s);
+CG_API_ CG_CHECKED_ cg_status cg_server_save(const cg_server *s, void *buf, size_t cap, size_t *len);
+/* buf may be any bytes. CG_E_MISMATCH: n, workers, mode, fold or seed differ. After an error *s is as it was. */
+CG_API_ CG_CHECKED_ cg_status cg_server_load(cg_server *s, const void *buf, size_t len);
+
+/* ---- client: the worker's side ---- */
+
+typedef enum cg_client_event {
+    CG_CLIENT_NOTHING = 0, /* more messages are to come */
+    CG_CLIENT_START,       /* the model is as the server has it: make the next gradient */
+    CG_CLIENT_RESEND,      /* the push has not arrived: send cg_client_pending again */
+    CG_CLIENT_HELLO        /* something is missing: send cg_client_hello */
+} cg_client_event;
+typedef struct cg_client_desc { /* a zero field means its default */
+    cg_ef_desc ef;              /* operator and memory; ef.n: values of the model */
+    int seat;                   /* this worker's number at the server */
+    uint64_t seed;              /* the server's */
+    uint64_t reserved[4];       /* must be 0 */
+} cg_client_desc;
+typedef struct cg_client { /* you allocate it; its arrays are inside mem */
+    cg_client_desc desc;
+    cg_ef ef;
+    float *model;    /* n floats: the server's model, bit for bit, while cg_client_ready says so */
+    uint8_t *packet; /* the pending push, behind its header */
+    size_t packet_cap, packet_len;
+    uint64_t job, clock, version, mark, piece, target, target_mark;
+    uint32_t flags; /* private */
+    uint64_t accepted, late, rolled_back, refused;
+    uint32_t last_kind, last_status; /* of the last verdict */
+} cg_client;
+
+CG_API_ size_t cg_client_memory(const cg_client_desc *desc);
+CG_API_ CG_CHECKED_ cg_status cg_client_init(cg_client *c, const cg_client_desc *desc, void *mem, size_t bytes);
+/* The message that joins, or takes the conversation up again after a lost connection: at most CG_CLIENT_HELLO_BYTES.
+   Until the server has answered, other messages of it are taken for older ones and ignored. */
+enum { CG_CLIENT_HELLO_BYTES = 64 };
+CG_API_ CG_CHECKED_ cg_status cg_client_hello(cg_client *c, void *buf, size_t cap, size_t *len);
+CG_API_ CG_CHECKED_ cg_status cg_client_leave(const cg_client *c, void *buf, size_t cap, size_t *len);
+/* 1: a step may be made, with the model that cg_client_model gives. */
+CG_API_ int cg_client_ready(const cg_client *c);
+/* Compresses grad, made with that model, into a push: *bytes[0..*len) is to be sent, and stays until the verdict comes.
+   weight > 0. CG_E_STATE: cg_client_ready is 0. */
+CG_API_ CG_CHECKED_ cg_status cg_client_push(
+    cg_client *c, const float *grad, float weight, const void **bytes, size_t *len);
+/* The same push again; *len is 0 if none is pending. */
+CG_API_ void cg_client_pending(const cg_client *c, const void **bytes, size_t *len);
+/* A message of the server; bytes may be anything. *event says what to do next. What does not belong here is an error,
+   changes nothing, and asks for a hello. A push that the server took is committed to the memory, one that it wants kept
+   is rolled back into it. */
+CG_API_ CG_CHECKED_ cg_status cg_client_feed(cg_client *c, const void *bytes, size_t len, uint32_t *event);
+CG_API_ const float *cg_client_model(const cg_client *c); /* n floats inside mem */
+
+#endif /* COMPGRAD_SYNC_SERVER_H */
 
 /* src/sync/begin.h */
 /* begin: opens the implementation of gossip and local SGD, for the one file that defines COMPGRAD_IMPLEMENTATION
@@ -2817,6 +3022,1096 @@ CG_API_ cg_status cg_pair_load(cg_pair *pair, const void *buf, size_t len) {
     if (pair->serial < cg_get64_(b + 32)) pair->serial = cg_get64_(b + 32);
     pair->serial = (pair->serial | 0xffffffffu) + 1;
     return CG_OK;
+}
+
+/* src/sync/wire.h */
+/* wire: messages between a server and its workers
+
+   Offers   cg_msg_ and kinds, cg_msg_put_, cg_msg_get_, cg_sync_job_, cg_chain_bytes_
+   Needs    base
+   Touches  nothing
+   A message is a header of 64 bytes and, behind it, a packet, or indices and values:
+
+     byte 0        4        8        16       24        32       40       48       52       56       64
+         +---------+--------+--------+--------+---------+--------+--------+--------+--------+--------+--------
+         | "cgs1"  | kind   | job    | clock  | version | mark   | number | weight | status | hash   | payload
+         +---------+--------+--------+--------+---------+--------+--------+--------+--------+--------+--------
+
+     hello    up    clock: of the pending push or the next one; version and mark: of the model, or number 1: none
+     push     up    clock, version of the model, weight; a packet
+     leave    up
+     welcome  down  clock: that the next push must have; version and mark: where updates will lead
+     verdict  down  clock: of the push; number: clock of the next; status: kind of verdict, and cg_status << 8
+     update   down  a packet that leads from version - 1 to version; number: the mark before, mark: after
+     touched  down  values as they are at version: number of them, status 1 if more come; u32 indices, then f32 values
+     dense    down  a packet of the values from number on, at version; the last ends with n
+     ask      down  say hello: something that the worker sent could not be read, or its seat was freed
+    go       down  clock: the step that may be made now, with the model of version and mark
+   The hash is over the 56 bytes before it and, where the payload is no packet, over that. Little-endian. */
+
+#define CG_SYNC_MAGIC_ 0x31736763u /* "cgs1" */
+enum {
+    CG_MSG_HELLO_ = 1,
+    CG_MSG_PUSH_,
+    CG_MSG_LEAVE_,
+    CG_MSG_WELCOME_ = 16,
+    CG_MSG_VERDICT_,
+    CG_MSG_UPDATE_,
+    CG_MSG_TOUCHED_,
+    CG_MSG_DENSE_,
+    CG_MSG_GO_,
+    CG_MSG_ASK_
+};
+enum { CG_MSG_BYTES_ = 64, CG_DENSE_PIECE_ = 65536, CG_TOUCHED_PIECE_ = 16384 };
+typedef struct cg_msg_ {
+    uint32_t kind, status;
+    uint64_t clock, version, mark, number;
+    float weight;
+    const uint8_t *payload;
+    size_t payload_len;
+} cg_msg_;
+
+/* A hash of bytes[0..len), going on from h. */
+static uint64_t cg_chain_bytes_(uint64_t h, const uint8_t *bytes, size_t len) {
+    size_t i = 0;
+    for (; i + 8 <= len; i += 8) h = cg_mix64_(h + cg_get64_(bytes + i) + CG_GOLDEN_);
+    for (; i < len; i++) h = cg_mix64_(h + bytes[i] + 2 * CG_GOLDEN_);
+    return h;
+}
+/* What a server and its workers must have in common. */
+static uint64_t cg_sync_job_(uint64_t seed, size_t n) { return cg_mix64_(cg_mix64_(seed + CG_GOLDEN_) ^ n); }
+static uint64_t cg_msg_hash_(const uint8_t *bytes, size_t payload_len) {
+    const int is_raw = cg_get32_(bytes + 4) == CG_MSG_TOUCHED_;
+    return cg_chain_bytes_(cg_chain_bytes_(CG_GOLDEN_, bytes, 56), bytes + CG_MSG_BYTES_, is_raw ? payload_len : 0);
+}
+/* Writes the header; the payload is there already. */
+static size_t cg_msg_put_(uint8_t *out, uint64_t job, const cg_msg_ *m) {
+    cg_put32_(out, CG_SYNC_MAGIC_);
+    cg_put32_(out + 4, m->kind);
+    cg_put64_(out + 8, job);
+    cg_put64_(out + 16, m->clock);
+    cg_put64_(out + 24, m->version);
+    cg_put64_(out + 32, m->mark);
+    cg_put64_(out + 40, m->number);
+    cg_put32_(out + 48, cg_as_bits_(m->weight));
+    cg_put32_(out + 52, m->status);
+    cg_put64_(out + 56, cg_msg_hash_(out, m->payload_len));
+    return CG_MSG_BYTES_ + m->payload_len;
+}
+/* NULL, or what is wrong with bytes[0..len); *s becomes the status that goes with it. */
+static const char *cg_msg_get_(const void *bytes, size_t len, uint64_t job, cg_msg_ *m, cg_status *s) {
+    const uint8_t *p = (const uint8_t *)bytes;
+    *s = CG_E_CORRUPT;
+    if (!p || len < CG_MSG_BYTES_) return "the message is shorter than a header";
+    if (cg_get32_(p) >> 24 != CG_SYNC_MAGIC_ >> 24 && (cg_get32_(p) & 0xffffff) == (CG_SYNC_MAGIC_ & 0xffffff)) {
+        *s = CG_E_VERSION;
+        return "the message is of another version of this protocol";
+    }
+    if (cg_get32_(p) != CG_SYNC_MAGIC_) return "the message is none of a server or its workers";
+    m->payload = p + CG_MSG_BYTES_;
+    m->payload_len = len - CG_MSG_BYTES_;
+    if (cg_get64_(p + 56) != cg_msg_hash_(p, m->payload_len)) return "the message did not arrive intact";
+    *s = CG_E_MISMATCH;
+    if (cg_get64_(p + 8) != job) return "the message is of another job: seed or n differ";
+    m->kind = cg_get32_(p + 4);
+    m->clock = cg_get64_(p + 16);
+    m->version = cg_get64_(p + 24);
+    m->mark = cg_get64_(p + 32);
+    m->number = cg_get64_(p + 40);
+    m->weight = cg_as_float_(cg_get32_(p + 48));
+    m->status = cg_get32_(p + 52);
+    *s = CG_OK;
+    return NULL;
+}
+
+/* src/sync/server.h */
+/* server: seats, rounds and the model of a server that is fed
+
+   Offers   the public cg_server_memory, _init, _feed, _model, _version; cg_server_may_start_, cg_server_seal_
+   Needs    wire, local (cg_sync_take_), core's and exchange's public calls, cg_rows_trim_ of robust
+   Touches  the state
+   A push is decoded into work, looked at, and enters delta (modes without rounds) or the sum of its round. Then delta
+   is compressed: the packet goes into the ring and out of the model, and what it has not said stays in delta. So
+   model_0 - sum of rate w D + delta is the model after every feed. */
+
+enum { CG_SERVER_ROUNDS_ = 1, CG_SERVER_WAITS_FOR_ALL_ = 2, CG_SERVER_SAMPLES_ = 4, CG_SERVER_BOUNDED_ = 8 };
+typedef struct cg_server_row_ {
+    uint32_t id, traits;
+} cg_server_row_;
+static const cg_server_row_ cg_server_rows_[] = {
+    { CG_SERVER_BSP, CG_SERVER_ROUNDS_ | CG_SERVER_WAITS_FOR_ALL_ },
+    { CG_SERVER_SSP, CG_SERVER_BOUNDED_ },
+    { CG_SERVER_ASP, 0 },
+    { CG_SERVER_BACKUP, CG_SERVER_ROUNDS_ },
+    { CG_SERVER_SAMPLED, CG_SERVER_ROUNDS_ | CG_SERVER_SAMPLES_ },
+};
+static int cg_server_has_(const cg_server_desc *d, uint32_t traits) {
+    return (cg_server_rows_[d->mode].traits & traits) != 0;
+}
+enum { CG_SEAT_AWAITED_ = 0, CG_SEAT_HERE_ = 1, CG_SEAT_GONE_ = 2 };
+enum {
+    CG_SEAT_IN_ROUND_ = 1,
+    CG_SEAT_WELCOME_ = 2, /* this message is due */
+    CG_SEAT_VERDICT_ = 4, /* and this */
+    CG_SEAT_WAITING_ = 8, /* it has nothing to do until it gets a go */
+    CG_SEAT_DRAWN_ = 16,  /* it is of the round's sample */
+    CG_SEAT_HAS_LAST_ = 32,
+    CG_SEAT_ASK_ = 64,     /* a message is due that asks for a hello */
+    CG_SEAT_REFUSED_ = 128 /* the verdict that is due is a refusal, which is not remembered */
+};
+#define CG_NO_VERSION_ (~(uint64_t)0) /* of a seat whose model is not known */
+#define CG_PUSH_LIMIT_ 1e30           /* a larger value, times its factor, is refused: sums of pushes stay finite */
+
+/* ---- descriptions and memory ---- */
+
+static const char *cg_server_wrong_(const cg_server_desc *d) {
+    const float cap = d->weight_cap, rate = d->rate;
+    if (!d->n) return "n is 0";
+    if (d->mode >= sizeof cg_server_rows_ / sizeof cg_server_rows_[0]) return "there is no such mode";
+    if (d->workers < 1 || d->workers > 65536) return "workers must be 1 to 65536";
+    if (d->backup < 0 || d->backup >= d->workers) return "backup must be at least 0 and below workers";
+    if (cg_server_has_(d, CG_SERVER_SAMPLES_) && (d->sampled < 1 || d->sampled > d->workers))
+        return "sampled must be 1 to workers";
+    if (!(rate >= 0.0f && rate <= 1e6f)) return "rate must be 0 to 1e6";
+    if (!(cap >= 0.0f && cap <= 1e18f)) return "weight_cap must be 0 to 1e18";
+    if (!(d->norm_cap >= 0.0f && cg_is_finite_(d->norm_cap))) return "norm_cap must be finite, and not negative";
+    if (d->flags & ~(uint32_t)(CG_SERVER_DAMPED | CG_SERVER_KEEP_LATE)) return "flags has a bit that means nothing";
+    if (d->fold && !cg_server_has_(d, CG_SERVER_ROUNDS_)) return "a fold needs rounds: bsp, backup or sampled";
+    if (d->fold && d->fold != CG_FOLD_MEDIAN && d->fold != CG_FOLD_TRIMMED)
+        return "a server folds by mean, median or trimmed mean";
+    if (!(d->fold_limit >= 0.0f && d->fold_limit < 0.5f)) return "fold_limit must be at least 0 and below 0.5";
+    if (!CG_RESERVE_IS_ZERO_(d->reserved)) return "reserved must be 0: start from CG_ZERO";
+    if (!cg_bound(&d->down, d->n)) return "the operator down does not take n values: cg_op_about says why";
+    return NULL;
+}
+/* Few values are in a packet of down, so that those that several packets have touched may be fewer bytes. */
+static int cg_server_is_sparse_(const cg_server_desc *d) {
+    return (d->down.select.id || d->down.sample.id) && d->n <= 0xffffffffu;
+}
+static uint64_t cg_server_max_(uint64_t a, uint64_t b) { return a > b ? a : b; }
+/* Lays out mem, and returns its bytes. base NULL: only these. */
+static uint64_t cg_server_plan_(cg_server *s, uint8_t *base) {
+    const cg_server_desc *d = &s->desc;
+    const uint64_t vector = cg_mul_sat_(4, d->n), workers = (uint64_t)d->workers, bound = cg_bound(&d->down, d->n);
+    const cg_op dense = cg_dense();
+    const size_t piece = d->n < CG_DENSE_PIECE_ ? d->n : (size_t)CG_DENSE_PIECE_;
+    uint64_t used = 0;
+    s->ring_cap = cg_size_or_zero_(cg_server_max_(d->ring_bytes, bound));
+    s->entry_cap = d->ring_bytes / CG_HEADER_BYTES + 1;
+    s->out_cap = cg_size_or_zero_(cg_add_sat_(CG_MSG_BYTES_,
+        cg_server_max_(bound, cg_server_max_(cg_bound(&dense, piece), 8 + 8 * (uint64_t)CG_TOUCHED_PIECE_))));
+    s->scratch_bytes = cg_scratch(&d->down, d->n);
+    s->model = (float *)cg_sync_take_(base, &used, vector);
+    s->delta = (float *)cg_sync_take_(base, &used, vector);
+    s->work = (float *)cg_sync_take_(base, &used, vector);
+    s->sum = cg_server_has_(d, CG_SERVER_ROUNDS_) && !d->fold ? (float *)cg_sync_take_(base, &used, vector) : NULL;
+    s->rows = d->fold ? (float *)cg_sync_take_(base, &used, cg_mul_sat_(vector, workers)) : NULL;
+    s->touched = cg_server_is_sparse_(d) ? (uint32_t *)cg_sync_take_(base, &used, d->n / 8 + 8) : NULL;
+    s->seat = (cg_server_seat *)cg_sync_take_(base, &used, cg_mul_sat_(workers, sizeof *s->seat));
+    s->entry = (cg_server_entry *)cg_sync_take_(base, &used, cg_mul_sat_(s->entry_cap, sizeof *s->entry));
+    s->ring = (uint8_t *)cg_sync_take_(base, &used, s->ring_cap ? s->ring_cap : CG_TOO_LARGE_);
+    s->out = (uint8_t *)cg_sync_take_(base, &used, s->out_cap ? s->out_cap : CG_TOO_LARGE_);
+    s->scratch = (uint8_t *)cg_sync_take_(base, &used, s->scratch_bytes);
+    return cg_add_sat_(used, 64);
+}
+CG_API_ size_t cg_server_memory(const cg_server_desc *desc) {
+    cg_server s;
+    if (!desc || cg_server_wrong_(desc)) return 0;
+    memset(&s, 0, sizeof s);
+    s.desc = *desc;
+    return cg_size_or_zero_(cg_server_plan_(&s, NULL));
+}
+static cg_status cg_server_say_(cg_status s, const char *why, char *text, size_t cap) {
+    const size_t len = strlen(why);
+    if (!text || !cap) return s;
+    memcpy(text, why, cg_min_(len, cap - 1));
+    text[cg_min_(len, cap - 1)] = 0;
+    return s;
+}
+static void cg_server_defaults_(cg_server_desc *d) {
+    if (d->rate == 0.0f) d->rate = 1.0f;
+    if (d->weight_cap == 0.0f) d->weight_cap = 16777216.0f;
+    if (d->fold_limit == 0.0f) d->fold_limit = 0.25f;
+}
+CG_API_ cg_status cg_server_init(
+    cg_server *s, const cg_server_desc *desc, const float *x0, void *mem, size_t bytes, char *why, size_t cap) {
+    if (cap && why) *why = 0;
+    if (!s) return CG_E_ARG;
+    memset(s, 0, sizeof *s);
+    if (!desc || !x0) return cg_server_say_(CG_E_ARG, "desc or x0 is NULL", why, cap);
+    if (cg_server_wrong_(desc)) return cg_server_say_(CG_E_ARG, cg_server_wrong_(desc), why, cap);
+    if (!cg_server_memory(desc)) return cg_server_say_(CG_E_ARG, "sizes overflow", why, cap);
+    if (!mem || bytes < cg_server_memory(desc))
+        return cg_server_say_(CG_E_MEMORY, "mem is too small: cg_server_memory gives its bytes", why, cap);
+    if (cg_first_nonfinite_(x0, desc->n) != CG_NO_INDEX)
+        return cg_server_say_(CG_E_NONFINITE, "x0 has NaN or Inf", why, cap);
+    s->desc = *desc;
+    cg_server_defaults_(&s->desc);
+    cg_server_plan_(s, (uint8_t *)mem + (64 - ((uintptr_t)mem & 63)) % 64);
+    memcpy(s->model, x0, 4 * desc->n);
+    memset(s->delta, 0, 4 * desc->n);
+    if (s->sum) memset(s->sum, 0, 4 * desc->n);
+    memset(s->seat, 0, (size_t)desc->workers * sizeof *s->seat);
+    for (int w = 0; w < desc->workers; w++) s->seat[w].version = CG_NO_VERSION_;
+    s->job = cg_sync_job_(desc->seed, desc->n);
+    s->mark = cg_mix64_(s->job);
+    for (size_t i = 0; i < desc->n; i++) s->mark = cg_mix64_(s->mark + cg_as_bits_(s->model[i]));
+    return CG_OK;
+}
+CG_API_ const float *cg_server_model(const cg_server *s) { return s ? s->model : NULL; }
+CG_API_ uint64_t cg_server_version(const cg_server *s) { return s ? s->version : 0; }
+
+/* ---- the model and the ring ---- */
+
+/* Room for a packet of `room` bytes, in place of the oldest ones; returns its offset. */
+static size_t cg_ring_room_(cg_server *s, size_t room) {
+    if (s->ring_cap - s->ring_head < room) s->ring_head = 0;
+    while (s->entry_count) {
+        const cg_server_entry *oldest = &s->entry[s->entry_first];
+        const int apart = oldest->offset >= s->ring_head + room || oldest->offset + oldest->len <= s->ring_head;
+        if (apart && s->entry_count < s->entry_cap) break;
+        s->entry_first = (s->entry_first + 1) % s->entry_cap;
+        s->entry_count--;
+    }
+    return s->ring_head;
+}
+/* The entry that leads away from that version; NULL: it is not in the ring any more, or was of another history. */
+static const cg_server_entry *cg_ring_find_(const cg_server *s, uint64_t version, uint64_t mark) {
+    const cg_server_entry *e;
+    if (version >= s->version || s->version - version > s->entry_count) return NULL;
+    e = &s->entry[(s->entry_first + s->entry_count - (size_t)(s->version - version)) % s->entry_cap];
+    return e->before == mark ? e : NULL;
+}
+/* The next version: what a packet of down says of delta goes into the model. */
+static cg_status cg_server_update_(cg_server *s) {
+    const size_t n = s->desc.n, room = cg_bound(&s->desc.down, n), offset = cg_ring_room_(s, room);
+    cg_tag tag = CG_ZERO;
+    cg_server_entry *e;
+    cg_status status;
+    size_t len;
+    tag.seed = s->desc.seed;
+    tag.step = s->version;
+    tag.rank = 0xffffffffu; /* the server's random numbers are no worker's */
+    status = cg_compress(&s->desc.down, &tag, s->delta, n, s->ring + offset, room, &len, s->scratch, s->scratch_bytes);
+    if (status == CG_OK) status = cg_decode(NULL, s->ring + offset, len, -1.0f, 1.0f, s->delta, n);
+    if (status == CG_OK) status = cg_decode(NULL, s->ring + offset, len, -1.0f, 1.0f, s->model, n);
+    if (status != CG_OK) return status;
+    e = &s->entry[(s->entry_first + s->entry_count++) % s->entry_cap];
+    e->offset = offset;
+    e->len = len;
+    e->before = s->mark;
+    e->after = s->mark = cg_chain_bytes_(s->mark, s->ring + offset, CG_HEADER_BYTES);
+    e->version = ++s->version;
+    s->ring_head = offset + len;
+    return CG_OK;
+}
+
+/* ---- seats and rounds ---- */
+
+static uint64_t cg_server_min_clock_(const cg_server *s) {
+    uint64_t least = CG_NO_VERSION_;
+    for (int w = 0; w < s->desc.workers; w++)
+        if (s->seat[w].state == CG_SEAT_HERE_ && s->seat[w].clock < least) least = s->seat[w].clock;
+    return least;
+}
+/* May it make the step of its clock? */
+static int cg_server_may_start_(const cg_server *s, const cg_server_seat *seat) {
+    if (cg_server_has_(&s->desc, CG_SERVER_ROUNDS_))
+        return seat->clock == s->round && !(seat->flags & CG_SEAT_IN_ROUND_) &&
+            (!cg_server_has_(&s->desc, CG_SERVER_SAMPLES_) || seat->flags & CG_SEAT_DRAWN_);
+    return !cg_server_has_(&s->desc, CG_SERVER_BOUNDED_) || seat->clock - cg_server_min_clock_(s) <= s->desc.staleness;
+}
+/* Draws the sample of a round among those who are here and have nothing to do, all equally likely. */
+static void cg_server_draw_(cg_server *s) {
+    uint64_t left = 0, need = (uint64_t)s->desc.sampled;
+    for (int w = 0; w < s->desc.workers; w++)
+        left += s->seat[w].state == CG_SEAT_HERE_ && s->seat[w].flags & CG_SEAT_WAITING_;
+    for (int w = 0; w < s->desc.workers; w++) {
+        cg_server_seat *seat = &s->seat[w];
+        const uint64_t h = cg_mix64_(cg_mix64_(s->desc.seed ^ cg_mix64_(s->round + CG_GOLDEN_)) + (uint64_t)w);
+        seat->flags &= ~(uint32_t)CG_SEAT_DRAWN_;
+        if (seat->state != CG_SEAT_HERE_ || !(seat->flags & CG_SEAT_WAITING_)) continue;
+        if ((h >> 32) * left >> 32 < need) {
+            seat->flags |= CG_SEAT_DRAWN_;
+            seat->clock = s->round;
+            need -= need > 0;
+        }
+        left--;
+    }
+}
+/* Are all here whose push the round waits for? */
+static int cg_server_round_is_full_(const cg_server *s) {
+    const int samples = cg_server_has_(&s->desc, CG_SERVER_SAMPLES_);
+    int present = 0, missing = 0;
+    if (!s->arrived) return 0;
+    for (int w = 0; w < s->desc.workers; w++) {
+        const cg_server_seat *seat = &s->seat[w];
+        const int counts = samples ? seat->state == CG_SEAT_HERE_ && seat->flags & CG_SEAT_DRAWN_
+                                   : seat->state != CG_SEAT_GONE_;
+        present += counts;
+        missing += counts && !(seat->flags & CG_SEAT_IN_ROUND_);
+    }
+    if (samples || cg_server_has_(&s->desc, CG_SERVER_WAITS_FOR_ALL_)) return !missing;
+    return !missing || s->arrived >= s->desc.workers - s->desc.backup;
+}
+/* The fold of the round enters delta, and the next round begins. */
+static void cg_server_round_end_(cg_server *s) {
+    const size_t n = s->desc.n, pushes = (size_t)s->arrived;
+    const cg_fenv_ env = cg_fenv_enter_();
+    if (s->rows) {
+        const size_t share = (size_t)((double)s->desc.fold_limit * (double)pushes);
+        const size_t cut = s->desc.fold == CG_FOLD_MEDIAN ? (pushes - 1) / 2 : pushes < 3 ? 0 : share ? share : 1;
+        cg_rows_trim_(s->rows, n, pushes, cut);
+        cg_axpby_(s->rows, n, s->desc.rate, 1.0f, s->delta);
+    } else {
+        cg_axpby_(s->sum, n, (float)((double)s->desc.rate / s->round_weight), 1.0f, s->delta);
+        memset(s->sum, 0, 4 * n);
+    }
+    cg_fenv_leave_(env);
+    s->arrived = 0;
+    s->round_weight = 0.0;
+    s->round++;
+    for (int w = 0; w < s->desc.workers; w++) s->seat[w].flags &= ~(uint32_t)(CG_SEAT_IN_ROUND_ | CG_SEAT_DRAWN_);
+}
+/* Frees seats that were silent for too long. */
+static void cg_server_free_silent_(cg_server *s) {
+    for (int w = 0; w < s->desc.workers && s->desc.timeout; w++) {
+        const uint64_t heard = s->seat[w].state == CG_SEAT_AWAITED_ ? s->started : s->seat[w].heard;
+        if (s->seat[w].state == CG_SEAT_GONE_ || s->now - heard <= s->desc.timeout) continue;
+        if (s->seat[w].state == CG_SEAT_HERE_) s->seat[w].flags |= CG_SEAT_ASK_; /* if it can still hear */
+        s->seat[w].state = CG_SEAT_GONE_;
+    }
+}
+/* Whatever follows from a change of seats or pushes. */
+static void cg_server_settle_(cg_server *s) {
+    int drawn = 0;
+    if (!cg_server_has_(&s->desc, CG_SERVER_ROUNDS_)) return;
+    if (cg_server_round_is_full_(s)) {
+        cg_status status;
+        cg_server_round_end_(s);
+        status = cg_server_update_(s);
+        (void)status; /* delta is finite (CG_PUSH_LIMIT_), and the ring has room */
+    }
+    for (int w = 0; w < s->desc.workers; w++)
+        drawn |= s->seat[w].state == CG_SEAT_HERE_ && s->seat[w].flags & CG_SEAT_DRAWN_;
+    if (cg_server_has_(&s->desc, CG_SERVER_SAMPLES_) && !drawn && !s->arrived) cg_server_draw_(s);
+}
+
+/* ---- messages ---- */
+
+static void cg_verdict_refuse_(cg_verdict *v, cg_status status, const char *why) {
+    v->kind = CG_VERDICT_REFUSED;
+    v->status = (uint32_t)status;
+    v->why = why;
+}
+static void cg_server_hello_(cg_server *s, cg_server_seat *seat, const cg_msg_ *m, cg_verdict *v) {
+    const int has_pending = m->status == 1 && m->clock <= seat->clock, was_here = seat->state == CG_SEAT_HERE_;
+    const uint64_t least = cg_server_min_clock_(s);
+    if (!has_pending && cg_server_has_(&s->desc, CG_SERVER_ROUNDS_) && seat->clock < s->round) seat->clock = s->round;
+    if (!has_pending && !was_here && !cg_server_has_(&s->desc, CG_SERVER_ROUNDS_) && least != CG_NO_VERSION_)
+        seat->clock = cg_server_max_(seat->clock, least);
+    seat->state = CG_SEAT_HERE_;
+    seat->piece = 0;
+    seat->version = CG_NO_VERSION_;
+    if (m->number != 1 && ((m->version == s->version && m->mark == s->mark) || cg_ring_find_(s, m->version, m->mark))) {
+        seat->version = m->version;
+        seat->mark = m->mark;
+    }
+    seat->flags |= CG_SEAT_WELCOME_;
+    seat->flags &= ~(uint32_t)(CG_SEAT_VERDICT_ | CG_SEAT_WAITING_ | CG_SEAT_ASK_ | CG_SEAT_REFUSED_);
+    if (has_pending && seat->flags & CG_SEAT_HAS_LAST_ && m->clock == seat->last_clock && m->clock < seat->clock)
+        seat->flags |= CG_SEAT_VERDICT_;
+    if (!has_pending || seat->flags & CG_SEAT_VERDICT_) seat->flags |= CG_SEAT_WAITING_;
+    v->kind = CG_VERDICT_JOINED;
+}
+/* A verdict that the worker hears of, and the clock of its next push. */
+static void cg_server_decide_(cg_server_seat *seat, cg_verdict *v, uint32_t kind, uint64_t next) {
+    seat->last_clock = v->clock;
+    seat->last_kind = kind;
+    seat->last_status = CG_OK;
+    seat->clock = next;
+    seat->flags |= CG_SEAT_VERDICT_ | CG_SEAT_WAITING_ | CG_SEAT_HAS_LAST_;
+    seat->flags &= ~(uint32_t)CG_SEAT_REFUSED_;
+    v->kind = kind;
+}
+/* What is wrong with a push before its packet is looked at; the status goes to *status. */
+static const char *cg_push_wrong_(const cg_server *s, const cg_server_seat *seat, const cg_msg_ *m, cg_status *status) {
+    *status = CG_E_STATE;
+    if (seat->state != CG_SEAT_HERE_) return "this worker has not said hello, or its seat was freed: say hello first";
+    if (m->clock < seat->clock) return "the push is of the past: its clock was decided on long ago";
+    if (m->clock > seat->clock) return "the push is of the future: there are others before its clock";
+    *status = CG_E_ARG;
+    if (!(m->weight > 0.0f) || !cg_is_finite_(m->weight)) return "the weight must be finite and positive";
+    if (m->weight > s->desc.weight_cap) return "the weight is larger than weight_cap";
+    if (s->rows && m->weight != 1.0f) return "a robust fold has no weights: the weight must be 1";
+    *status = CG_E_MISMATCH;
+    if (m->version > s->version) return "the push was made with a model that this server has not had";
+    *status = CG_E_STATE;
+    if (!(cg_server_has_(&s->desc, CG_SERVER_ROUNDS_) && m->clock < s->round) && !cg_server_may_start_(s, seat))
+        return "the worker may not make this step yet";
+    return NULL;
+}
+/* work = the values of the packet; NULL, or what is wrong with it. *norm = its norm. */
+static const char *cg_push_decode_(cg_server *s, int from, const cg_msg_ *m, cg_status *status, double *norm) {
+    const size_t n = s->desc.n;
+    double lanes[16] = { 0.0 }, scale = (double)s->desc.rate * (double)m->weight;
+    cg_info info;
+    *status = cg_inspect(m->payload, m->payload_len, &info);
+    if (*status != CG_OK) return "the packet is damaged";
+    *status = CG_E_MISMATCH;
+    if (info.n != n || info.packet_bytes != m->payload_len) return "the packet has another n";
+    if (info.tag.seed != s->desc.seed || info.tag.step != m->clock || info.tag.rank != (uint32_t)from)
+        return "the packet is of another worker, clock or seed than its message";
+    *status = cg_decode(NULL, m->payload, m->payload_len, 1.0f, 0.0f, s->work, n);
+    if (*status != CG_OK) return "the packet is damaged";
+    *status = CG_E_NONFINITE;
+    *norm = 0.0;
+    if (scale < 1.0) scale = 1.0;
+    if ((double)cg_as_float_(cg_absmax_bits_(s->work, n)) * scale > CG_PUSH_LIMIT_)
+        return "values times weight and rate are larger than 1e30";
+    if (s->desc.norm_cap > 0.0f) {
+        for (size_t i = 0; i < n; i++) lanes[i % 16] += cg_times64_((double)s->work[i], (double)s->work[i]);
+        for (int l = 0; l < 16; l++) *norm += lanes[l];
+        *norm = cg_sqrt_(*norm);
+    }
+    *status = CG_OK;
+    return NULL;
+}
+static void cg_server_push_(cg_server *s, int from, const cg_msg_ *m, cg_verdict *v) {
+    cg_server_seat *seat = &s->seat[from];
+    const int rounds = cg_server_has_(&s->desc, CG_SERVER_ROUNDS_);
+    double norm, factor = 1.0;
+    cg_status status;
+    const char *why;
+    cg_fenv_ env;
+    v->clock = m->clock;
+    if (seat->state == CG_SEAT_HERE_ && seat->flags & CG_SEAT_HAS_LAST_ && m->clock == seat->last_clock &&
+        m->clock < seat->clock) {
+        seat->flags |= CG_SEAT_VERDICT_;
+        v->kind = CG_VERDICT_DUPLICATE;
+        return;
+    }
+    why = cg_push_wrong_(s, seat, m, &status);
+    if (!why) v->staleness = s->version - m->version;
+    if (!why && rounds && m->clock < s->round) {
+        const int keep = (s->desc.flags & CG_SERVER_KEEP_LATE) != 0;
+        cg_server_decide_(seat, v, keep ? CG_VERDICT_ROLLBACK : CG_VERDICT_LATE, s->round);
+        s->late++;
+        return;
+    }
+    if (!why) why = cg_push_decode_(s, from, m, &status, &norm);
+    if (why) {
+        s->refused++;
+        cg_verdict_refuse_(v, status, why);
+        if (seat->state == CG_SEAT_HERE_ && m->clock == seat->clock) { /* its gradient goes back into its memory */
+            seat->flags |= CG_SEAT_VERDICT_ | CG_SEAT_REFUSED_ | CG_SEAT_WAITING_;
+            seat->refusal = (uint32_t)status;
+        } else seat->flags |= CG_SEAT_ASK_;
+        return;
+    }
+    if (s->desc.norm_cap > 0.0f && norm > (double)s->desc.norm_cap) factor = (double)s->desc.norm_cap / norm;
+    if (s->desc.flags & CG_SERVER_DAMPED) factor = factor / (1.0 + (double)v->staleness);
+    env = cg_fenv_enter_();
+    if (s->rows) {
+        cg_axpby_(s->work, s->desc.n, (float)factor, 0.0f, s->rows + (size_t)s->arrived * s->desc.n);
+    } else if (rounds) {
+        cg_axpby_(s->work, s->desc.n, (float)((double)m->weight * factor), 1.0f, s->sum);
+        s->round_weight += (double)m->weight;
+    } else {
+        v->weight = (float)((double)s->desc.rate * (double)m->weight * factor);
+        cg_axpby_(s->work, s->desc.n, v->weight, 1.0f, s->delta);
+    }
+    cg_fenv_leave_(env);
+    cg_server_decide_(seat, v, CG_VERDICT_ACCEPTED, m->clock + 1);
+    s->accepted++;
+    if (rounds) {
+        s->arrived++;
+        seat->flags |= CG_SEAT_IN_ROUND_;
+    } else {
+        status = cg_server_update_(s);
+        (void)status; /* as in cg_server_settle_ */
+    }
+}
+CG_API_ cg_status cg_server_feed(
+    cg_server *s, uint64_t now, int from, const void *bytes, size_t len, cg_verdict *verdict) {
+    cg_verdict own;
+    cg_msg_ m;
+    cg_status status;
+    const char *why;
+    if (!verdict) verdict = &own;
+    memset(verdict, 0, sizeof *verdict);
+    verdict->why = "ok";
+    if (!s || !s->model || (len && !bytes)) return CG_E_ARG;
+    if (!s->started) s->started = s->now = now;
+    if (now > s->now) s->now = now;
+    s->cursor = 0;
+    for (int w = 0; w < s->desc.workers; w++) s->seat[w].piece = 0; /* what is half sent begins anew */
+    if (len) {
+        if (from < 0 || from >= s->desc.workers)
+            cg_verdict_refuse_(verdict, CG_E_ARG, "there is no seat for this worker");
+        else if ((why = cg_msg_get_(bytes, len, s->job, &m, &status)) != NULL) {
+            cg_verdict_refuse_(verdict, status, why);
+            s->seat[from].flags |= CG_SEAT_ASK_;
+        } else {
+            cg_server_seat *seat = &s->seat[from];
+            if (seat->state == CG_SEAT_HERE_) seat->heard = s->now;
+            if (m.kind == CG_MSG_HELLO_) {
+                seat->heard = s->now;
+                cg_server_hello_(s, seat, &m, verdict);
+            } else if (m.kind == CG_MSG_PUSH_) cg_server_push_(s, from, &m, verdict);
+            else if (m.kind == CG_MSG_LEAVE_) {
+                seat->state = CG_SEAT_GONE_;
+                seat->flags &= ~(uint32_t)(CG_SEAT_ASK_ | CG_SEAT_VERDICT_ | CG_SEAT_WELCOME_ | CG_SEAT_WAITING_);
+                verdict->kind = CG_VERDICT_LEFT;
+            } else {
+                cg_verdict_refuse_(verdict, CG_E_CORRUPT, "workers send no such message");
+                seat->flags |= CG_SEAT_ASK_;
+            }
+        }
+    }
+    cg_server_free_silent_(s);
+    cg_server_settle_(s);
+    return CG_OK;
+}
+
+/* src/sync/server_next.h */
+/* server_next: what a server has to tell its workers, one message after the other
+
+   Offers   the public cg_server_next, cg_server_message_bytes
+   Needs    server, wire
+   Touches  seats, out, work and touched
+   Nothing is queued: what a worker has to hear follows from its seat. In this order: a welcome, a verdict, and if it
+   may make its next step, updates until it has the model, and a go. Of updates, whichever is the fewest bytes: packets
+   of the ring, one by one; the values that they have touched, as they are now; or the model, piece by piece. */
+
+static cg_msg_ cg_server_message_(uint32_t kind, const cg_server_seat *seat) {
+    cg_msg_ m;
+    memset(&m, 0, sizeof m);
+    m.kind = kind;
+    m.clock = seat->clock;
+    return m;
+}
+static void cg_server_envelope_(cg_server *s, int to, const cg_msg_ *m, cg_envelope *e) {
+    e->to = to;
+    e->bytes = s->out;
+    e->len = cg_msg_put_(s->out, s->job, m);
+}
+/* touched = the values that packets since seat->version may have changed; returns how many. */
+static uint64_t cg_server_touch_(cg_server *s, const cg_server_seat *seat) {
+    const size_t n = s->desc.n;
+    uint64_t count = 0;
+    for (size_t i = 0; i < n; i++) s->work[i] = 1.0f;
+    for (uint64_t v = seat->version; v < s->version; v++) {
+        const cg_server_entry *e =
+            &s->entry[(s->entry_first + s->entry_count - (size_t)(s->version - v)) % s->entry_cap];
+        if (cg_clear(s->ring + e->offset, e->len, s->work, n) != CG_OK) return n;
+    }
+    memset(s->touched, 0, n / 8 + 8);
+    for (size_t i = 0; i < n; i++)
+        if (s->work[i] == 0.0f) {
+            s->touched[i / 32] |= 1u << i % 32;
+            count++;
+        }
+    return count;
+}
+/* The next of the touched values, from seat->piece on. */
+static void cg_server_touched_put_(cg_server *s, int to, cg_server_seat *seat, cg_envelope *e) {
+    cg_msg_ m = cg_server_message_(CG_MSG_TOUCHED_, seat);
+    uint8_t *out = s->out + CG_MSG_BYTES_ + 8;
+    size_t count = 0, i = (size_t)seat->piece;
+    cg_put64_(s->out + CG_MSG_BYTES_, seat->mark);
+    for (; i < s->desc.n && count < CG_TOUCHED_PIECE_; i++)
+        if (s->touched[i / 32] >> i % 32 & 1) cg_put32_(out + 4 * count++, (uint32_t)i);
+    for (size_t j = 0; j < count; j++) cg_put32_(out + 4 * (count + j), cg_as_bits_(s->model[cg_get32_(out + 4 * j)]));
+    m.version = s->version;
+    m.mark = s->mark;
+    m.number = count;
+    m.status = i < s->desc.n;
+    m.payload_len = 8 + 8 * count;
+    seat->piece = i;
+    cg_server_envelope_(s, to, &m, e);
+    if (i < s->desc.n) return;
+    seat->version = s->version;
+    seat->mark = s->mark;
+    seat->piece = 0;
+}
+/* The next piece of the model. */
+static void cg_server_dense_put_(cg_server *s, int to, cg_server_seat *seat, cg_envelope *e) {
+    cg_msg_ m = cg_server_message_(CG_MSG_DENSE_, seat);
+    const cg_op dense = cg_dense();
+    const size_t first = (size_t)seat->piece, many = cg_min_(CG_DENSE_PIECE_, s->desc.n - first);
+    size_t len = 0;
+    cg_status status = cg_compress(
+        &dense, NULL, s->model + first, many, s->out + CG_MSG_BYTES_, s->out_cap - CG_MSG_BYTES_, &len, NULL, 0);
+    (void)status; /* the model is finite, and out has room */
+    m.version = s->version;
+    m.mark = s->mark;
+    m.number = first;
+    m.payload_len = len;
+    seat->version = CG_NO_VERSION_;
+    seat->piece = first + many;
+    cg_server_envelope_(s, to, &m, e);
+    if (seat->piece < s->desc.n) return;
+    seat->version = s->version;
+    seat->mark = s->mark;
+    seat->piece = 0;
+}
+static void cg_server_update_put_(cg_server *s, int to, cg_server_seat *seat, cg_envelope *e) {
+    const cg_server_entry *next = seat->version == CG_NO_VERSION_ ? NULL : cg_ring_find_(s, seat->version, seat->mark);
+    uint64_t bytes = 0, dense = cg_mul_sat_(4, s->desc.n);
+    cg_msg_ m = cg_server_message_(CG_MSG_UPDATE_, seat);
+    if (seat->piece && seat->version != CG_NO_VERSION_) { /* in the middle of touched values */
+        cg_server_touched_put_(s, to, seat, e);
+        return;
+    }
+    for (uint64_t v = seat->version; next && v < s->version; v++)
+        bytes += s->entry[(s->entry_first + s->entry_count - (size_t)(s->version - v)) % s->entry_cap].len +
+            CG_MSG_BYTES_;
+    if (next && s->touched && s->version - seat->version >= 4 &&
+        8 * cg_server_touch_(s, seat) + CG_MSG_BYTES_ < bytes) {
+        cg_server_touched_put_(s, to, seat, e);
+        return;
+    }
+    if (!next || (bytes > dense && s->version - seat->version > 1)) {
+        cg_server_dense_put_(s, to, seat, e);
+        return;
+    }
+    m.version = next->version;
+    m.mark = next->after;
+    m.number = next->before;
+    m.payload_len = next->len;
+    memcpy(s->out + CG_MSG_BYTES_, s->ring + next->offset, next->len);
+    seat->version = next->version;
+    seat->mark = next->after;
+    cg_server_envelope_(s, to, &m, e);
+}
+CG_API_ int cg_server_next(cg_server *s, cg_envelope *envelope) {
+    if (!s || !s->model || !envelope) return 0;
+    memset(envelope, 0, sizeof *envelope);
+    for (; s->cursor < s->desc.workers; s->cursor++) {
+        cg_server_seat *seat = &s->seat[s->cursor];
+        cg_msg_ m = cg_server_message_(CG_MSG_WELCOME_, seat);
+        if (seat->flags & CG_SEAT_ASK_) {
+            seat->flags &= ~(uint32_t)CG_SEAT_ASK_;
+            m.kind = CG_MSG_ASK_;
+        } else if (seat->state != CG_SEAT_HERE_) continue;
+        else if (seat->flags & CG_SEAT_WELCOME_) {
+            seat->flags &= ~(uint32_t)CG_SEAT_WELCOME_;
+            m.version = s->version;
+            m.mark = s->mark;
+        } else if (seat->flags & CG_SEAT_VERDICT_) {
+            const int refused = (seat->flags & CG_SEAT_REFUSED_) != 0;
+            seat->flags &= ~(uint32_t)(CG_SEAT_VERDICT_ | CG_SEAT_REFUSED_);
+            m = cg_server_message_(CG_MSG_VERDICT_, seat);
+            m.clock = refused ? seat->clock : seat->last_clock;
+            m.number = seat->clock;
+            m.status = refused ? CG_VERDICT_REFUSED | seat->refusal << 8 : seat->last_kind | seat->last_status << 8;
+        } else if (seat->flags & CG_SEAT_WAITING_ && cg_server_may_start_(s, seat)) {
+            if (seat->version != s->version || seat->mark != s->mark) {
+                cg_server_update_put_(s, s->cursor, seat, envelope);
+                return 1;
+            }
+            seat->flags &= ~(uint32_t)CG_SEAT_WAITING_;
+            m = cg_server_message_(CG_MSG_GO_, seat);
+            m.version = s->version;
+            m.mark = s->mark;
+        } else continue;
+        cg_server_envelope_(s, s->cursor, &m, envelope);
+        return 1;
+    }
+    return 0;
+}
+CG_API_ size_t cg_server_message_bytes(const cg_server *s) {
+    size_t up;
+    if (!s || !s->model) return 0;
+    up = cg_bound(&s->desc.up, s->desc.n);
+    return cg_min_(s->out_cap, SIZE_MAX) > up + CG_MSG_BYTES_ ? s->out_cap : up + CG_MSG_BYTES_;
+}
+
+/* src/sync/server_save.h */
+/* server_save: the state of a server as bytes, the same on every machine, and back
+
+   Offers   the public cg_server_save_bytes, cg_server_save, cg_server_load
+   Needs    server
+   Touches  the state in a load, once all has been checked
+   Little-endian: 128 bytes of header ("cgsv", version 1, n, workers, mode, fold, seed, version, mark, round, accepted,
+   late, refused, weight of the round, pushes in it, hash of all behind the header, hash of the header), model, delta,
+   the sum or the rows of the round, 40 bytes for each seat. */
+
+#define CG_SERVER_MAGIC_ 0x76736763u /* "cgsv" */
+enum { CG_SERVER_HEAD_ = 128, CG_SERVER_SEAT_BYTES_ = 40 };
+
+/* Floats of the round under way. */
+static uint64_t cg_server_round_floats_(const cg_server *s, uint64_t arrived) {
+    return s->rows ? cg_mul_sat_(arrived, s->desc.n) : s->sum ? s->desc.n : 0;
+}
+static uint64_t cg_server_bytes_(const cg_server *s, uint64_t arrived) {
+    const uint64_t floats = cg_add_sat_(cg_mul_sat_(2, s->desc.n), cg_server_round_floats_(s, arrived));
+    return cg_add_sat_(
+        CG_SERVER_HEAD_ + (uint64_t)CG_SERVER_SEAT_BYTES_ * (uint64_t)s->desc.workers, cg_mul_sat_(4, floats));
+}
+CG_API_ size_t cg_server_save_bytes(const cg_server *s) {
+    return s && s->model ? cg_size_or_zero_(cg_server_bytes_(s, (uint64_t)s->arrived)) : 0;
+}
+static uint8_t *cg_server_floats_put_(uint8_t *p, const float *v, uint64_t n) {
+    for (uint64_t i = 0; i < n; i++, p += 4) cg_put32_(p, cg_as_bits_(v[i]));
+    return p;
+}
+static const uint8_t *cg_server_floats_get_(const uint8_t *p, float *v, uint64_t n) {
+    for (uint64_t i = 0; i < n; i++, p += 4) v[i] = cg_as_float_(cg_get32_(p));
+    return p;
+}
+CG_API_ cg_status cg_server_save(const cg_server *s, void *buf, size_t cap, size_t *len) {
+    const size_t bytes = cg_server_save_bytes(s);
+    uint8_t *h = (uint8_t *)buf, *p;
+    if (!s || !s->model || !buf || !len) return CG_E_ARG;
+    *len = 0;
+    if (!bytes || cap < bytes) return CG_E_CAPACITY;
+    memset(h, 0, CG_SERVER_HEAD_);
+    cg_put32_(h, CG_SERVER_MAGIC_);
+    cg_put32_(h + 4, 1);
+    cg_put64_(h + 8, s->desc.n);
+    cg_put32_(h + 16, (uint32_t)s->desc.workers);
+    cg_put32_(h + 20, s->desc.mode);
+    cg_put64_(h + 24, s->desc.seed);
+    cg_put64_(h + 32, s->version);
+    cg_put64_(h + 40, s->mark);
+    cg_put64_(h + 48, s->round);
+    cg_put64_(h + 56, s->accepted);
+    cg_put64_(h + 64, s->late);
+    cg_put64_(h + 72, s->refused);
+    cg_put64_(h + 80, cg_as_bits64_(s->round_weight));
+    cg_put32_(h + 88, (uint32_t)s->arrived);
+    cg_put32_(h + 92, s->desc.fold);
+    p = cg_server_floats_put_(h + CG_SERVER_HEAD_, s->model, s->desc.n);
+    p = cg_server_floats_put_(p, s->delta, s->desc.n);
+    p = cg_server_floats_put_(p, s->rows ? s->rows : s->sum, cg_server_round_floats_(s, (uint64_t)s->arrived));
+    for (int w = 0; w < s->desc.workers; w++, p += CG_SERVER_SEAT_BYTES_) {
+        const cg_server_seat *seat = &s->seat[w];
+        cg_put32_(p, seat->flags & (CG_SEAT_IN_ROUND_ | CG_SEAT_HAS_LAST_ | CG_SEAT_DRAWN_));
+        cg_put32_(p + 4, seat->state);
+        cg_put64_(p + 8, seat->clock);
+        cg_put64_(p + 16, seat->last_clock);
+        cg_put32_(p + 24, seat->last_kind);
+        cg_put32_(p + 28, seat->last_status);
+        cg_put64_(p + 32, 0);
+    }
+    cg_put64_(h + 112, cg_chain_bytes_(CG_GOLDEN_, h + CG_SERVER_HEAD_, bytes - CG_SERVER_HEAD_));
+    cg_put64_(h + 120, cg_chain_bytes_(CG_GOLDEN_, h, 120));
+    *len = bytes;
+    return CG_OK;
+}
+/* Are the seats at p such as a server could have saved, and `arrived` of them in the round? */
+static int cg_server_seats_ok_(const cg_server *s, const uint8_t *p, uint64_t round, uint64_t arrived) {
+    uint64_t in_round = 0;
+    for (int w = 0; w < s->desc.workers; w++, p += CG_SERVER_SEAT_BYTES_) {
+        const uint32_t flags = cg_get32_(p);
+        if (flags & ~(uint32_t)(CG_SEAT_IN_ROUND_ | CG_SEAT_HAS_LAST_ | CG_SEAT_DRAWN_)) return 0;
+        if (cg_get32_(p + 4) > CG_SEAT_GONE_ || cg_get64_(p + 32)) return 0;
+        if (cg_server_has_(&s->desc, CG_SERVER_ROUNDS_) && cg_get64_(p + 8) > cg_add_sat_(round, 1)) return 0;
+        if (flags & CG_SEAT_HAS_LAST_ && cg_get64_(p + 16) >= cg_get64_(p + 8)) return 0;
+        if (cg_get32_(p + 24) > CG_VERDICT_REFUSED) return 0;
+        in_round += (flags & CG_SEAT_IN_ROUND_) != 0;
+    }
+    return in_round == arrived;
+}
+CG_API_ cg_status cg_server_load(cg_server *s, const void *buf, size_t len) {
+    const uint8_t *h = (const uint8_t *)buf, *p;
+    uint64_t arrived, floats;
+    double weight;
+    if (!s || !s->model || !buf) return CG_E_ARG;
+    if (len < CG_SERVER_HEAD_ || cg_get32_(h) != CG_SERVER_MAGIC_) return CG_E_CORRUPT;
+    if (cg_get64_(h + 120) != cg_chain_bytes_(CG_GOLDEN_, h, 120)) return CG_E_CORRUPT;
+    if (cg_get32_(h + 4) != 1) return CG_E_VERSION;
+    if (cg_get64_(h + 8) != s->desc.n || cg_get32_(h + 16) != (uint32_t)s->desc.workers ||
+        cg_get32_(h + 20) != s->desc.mode || cg_get64_(h + 24) != s->desc.seed || cg_get32_(h + 92) != s->desc.fold)
+        return CG_E_MISMATCH;
+    arrived = cg_get32_(h + 88);
+    weight = cg_as_double_(cg_get64_(h + 80));
+    if (arrived > (uint64_t)s->desc.workers || (arrived && !cg_server_has_(&s->desc, CG_SERVER_ROUNDS_)))
+        return CG_E_CORRUPT;
+    if (!cg_is_finite64_(weight) || weight < 0.0 || (s->sum && (weight > 0.0) != (arrived > 0))) return CG_E_CORRUPT;
+    if (len != cg_server_bytes_(s, arrived) || cg_get64_(h + 96) || cg_get64_(h + 104)) return CG_E_CORRUPT;
+    if (cg_get64_(h + 112) != cg_chain_bytes_(CG_GOLDEN_, h + CG_SERVER_HEAD_, len - CG_SERVER_HEAD_))
+        return CG_E_CORRUPT;
+    floats = 2 * (uint64_t)s->desc.n + cg_server_round_floats_(s, arrived);
+    for (uint64_t i = 0; i < floats; i++)
+        if (!cg_is_finite_(cg_as_float_(cg_get32_(h + CG_SERVER_HEAD_ + 4 * i)))) return CG_E_CORRUPT;
+    p = h + CG_SERVER_HEAD_ + 4 * floats;
+    if (!cg_server_seats_ok_(s, p, cg_get64_(h + 48), arrived)) return CG_E_CORRUPT;
+    for (int w = 0; w < s->desc.workers; w++, p += CG_SERVER_SEAT_BYTES_) {
+        cg_server_seat *seat = &s->seat[w];
+        memset(seat, 0, sizeof *seat);
+        seat->flags = cg_get32_(p);
+        seat->state = cg_get32_(p + 4) == CG_SEAT_GONE_ ? CG_SEAT_GONE_ : CG_SEAT_AWAITED_;
+        seat->clock = cg_get64_(p + 8);
+        seat->last_clock = cg_get64_(p + 16);
+        seat->last_kind = cg_get32_(p + 24);
+        seat->last_status = cg_get32_(p + 28);
+        seat->version = CG_NO_VERSION_;
+    }
+    p = cg_server_floats_get_(h + CG_SERVER_HEAD_, s->model, s->desc.n);
+    p = cg_server_floats_get_(p, s->delta, s->desc.n);
+    cg_server_floats_get_(p, s->rows ? s->rows : s->sum, cg_server_round_floats_(s, arrived));
+    s->version = cg_get64_(h + 32);
+    s->mark = cg_get64_(h + 40);
+    s->round = cg_get64_(h + 48);
+    s->accepted = cg_get64_(h + 56);
+    s->late = cg_get64_(h + 64);
+    s->refused = cg_get64_(h + 72);
+    s->round_weight = weight;
+    s->arrived = (int)arrived;
+    s->entry_count = s->entry_first = s->ring_head = 0;
+    s->now = s->started = 0; /* the clock begins with the next feed */
+    return CG_OK;
+}
+
+/* src/sync/client.h */
+/* client: a worker of a server that is fed
+
+   Offers   the public cg_client_*
+   Needs    wire, local (cg_sync_take_), ef's public calls
+   Touches  the state
+   The model is changed by what the server sends, in its order, and by nothing else: so it has the server's bits. A push
+   stays pending until its verdict comes, and its gradient with it, in error feedback. */
+
+enum {
+    CG_CLIENT_LOST_ = 1,       /* something is missing: only a welcome helps */
+    CG_CLIENT_PARTIAL_ = 2,    /* the model is half of one version, half of another */
+    CG_CLIENT_PENDING_ = 4,    /* a push waits for its verdict */
+    CG_CLIENT_READY_ = 8,      /* a step may be made */
+    CG_CLIENT_HAS_MODEL_ = 16, /* version and mark say which */
+    CG_CLIENT_ASKED_ = 32      /* hello has been said, and not answered yet */
+};
+static const char *cg_client_wrong_(const cg_client_desc *d) {
+    if (!d->ef.n) return "ef.n is 0";
+    if (d->seat < 0 || d->seat > 65535) return "seat must be 0 to 65535";
+    if (!CG_RESERVE_IS_ZERO_(d->reserved)) return "reserved must be 0: start from CG_ZERO";
+    return NULL;
+}
+static uint64_t cg_client_plan_(cg_client *c, uint8_t *base, void **ef_mem, size_t *ef_bytes) {
+    const size_t bound = cg_ef_bound(&c->desc.ef);
+    uint64_t used = 0;
+    *ef_bytes = cg_ef_memory(&c->desc.ef);
+    c->packet_cap = bound;
+    c->model = (float *)cg_sync_take_(base, &used, cg_mul_sat_(4, c->desc.ef.n));
+    c->packet = (uint8_t *)cg_sync_take_(base, &used, bound ? cg_add_sat_(bound, CG_MSG_BYTES_) : CG_TOO_LARGE_);
+    *ef_mem = cg_sync_take_(base, &used, *ef_bytes ? *ef_bytes : CG_TOO_LARGE_);
+    return cg_add_sat_(used, 64);
+}
+CG_API_ size_t cg_client_memory(const cg_client_desc *desc) {
+    cg_client c;
+    void *ef_mem;
+    size_t ef_bytes;
+    if (!desc || cg_client_wrong_(desc)) return 0;
+    memset(&c, 0, sizeof c);
+    c.desc = *desc;
+    return cg_size_or_zero_(cg_client_plan_(&c, NULL, &ef_mem, &ef_bytes));
+}
+CG_API_ cg_status cg_client_init(cg_client *c, const cg_client_desc *desc, void *mem, size_t bytes) {
+    void *ef_mem;
+    size_t ef_bytes;
+    cg_status s;
+    if (!c) return CG_E_ARG;
+    memset(c, 0, sizeof *c);
+    if (!desc || cg_client_wrong_(desc)) return CG_E_ARG;
+    /* what they received would be the mean over ranks, of which a worker hears nothing */
+    if (cg_ef_row_at_(desc->ef.kind) &&
+        cg_ef_row_at_(desc->ef.kind)->traits & (CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MODELS_ | CG_EF_MAY_BE_SILENT_))
+        return CG_E_UNSUPPORTED;
+    c->desc = *desc;
+    if (!cg_client_memory(desc)) { /* error feedback says why */
+        s = cg_ef_init(&c->ef, &desc->ef, NULL, 0);
+        return s == CG_E_MEMORY ? CG_E_ARG : s;
+    }
+    if (!mem || bytes < cg_client_memory(desc)) return CG_E_MEMORY;
+    cg_client_plan_(c, (uint8_t *)mem + (64 - ((uintptr_t)mem & 63)) % 64, &ef_mem, &ef_bytes);
+    s = cg_ef_init(&c->ef, &desc->ef, ef_mem, ef_bytes);
+    if (s != CG_OK) {
+        c->model = NULL;
+        return s;
+    }
+    memset(c->model, 0, 4 * desc->ef.n);
+    c->job = cg_sync_job_(desc->seed, desc->ef.n);
+    c->flags = CG_CLIENT_LOST_;
+    return CG_OK;
+}
+CG_API_ const float *cg_client_model(const cg_client *c) { return c ? c->model : NULL; }
+CG_API_ int cg_client_ready(const cg_client *c) { return c && c->model && (c->flags & CG_CLIENT_READY_) != 0; }
+static cg_status cg_client_say_(const cg_client *c, uint32_t kind, void *buf, size_t cap, size_t *len) {
+    cg_msg_ m;
+    if (!c || !c->model || !buf || !len) return CG_E_ARG;
+    *len = 0;
+    if (cap < CG_MSG_BYTES_) return CG_E_CAPACITY;
+    memset(&m, 0, sizeof m);
+    m.kind = kind;
+    m.clock = c->clock;
+    m.version = c->version;
+    m.mark = c->mark;
+    m.number = !(c->flags & CG_CLIENT_HAS_MODEL_) || c->flags & CG_CLIENT_PARTIAL_;
+    m.status = (c->flags & CG_CLIENT_PENDING_) != 0;
+    *len = cg_msg_put_((uint8_t *)buf, c->job, &m);
+    return CG_OK;
+}
+CG_API_ cg_status cg_client_hello(cg_client *c, void *buf, size_t cap, size_t *len) {
+    const cg_status s = cg_client_say_(c, CG_MSG_HELLO_, buf, cap, len);
+    if (s == CG_OK) c->flags = (c->flags & ~(uint32_t)(CG_CLIENT_LOST_ | CG_CLIENT_READY_)) | CG_CLIENT_ASKED_;
+    return s;
+}
+CG_API_ cg_status cg_client_leave(const cg_client *c, void *buf, size_t cap, size_t *len) {
+    return cg_client_say_(c, CG_MSG_LEAVE_, buf, cap, len);
+}
+CG_API_ cg_status cg_client_push(cg_client *c, const float *grad, float weight, const void **bytes, size_t *len) {
+    cg_tag tag = CG_ZERO;
+    cg_msg_ m;
+    cg_status s;
+    if (!c || !c->model || !bytes || !len || !(weight > 0.0f) || !cg_is_finite_(weight)) return CG_E_ARG;
+    *bytes = NULL;
+    *len = 0;
+    if (!cg_client_ready(c)) return CG_E_STATE;
+    tag.seed = c->desc.seed;
+    tag.step = c->clock;
+    tag.rank = (uint32_t)c->desc.seat;
+    memset(&m, 0, sizeof m);
+    s = cg_ef_compress(&c->ef, &tag, grad, c->packet + CG_MSG_BYTES_, c->packet_cap, &m.payload_len);
+    if (s != CG_OK) return s;
+    m.kind = CG_MSG_PUSH_;
+    m.clock = c->clock;
+    m.version = c->version;
+    m.mark = c->mark;
+    m.weight = weight;
+    c->packet_len = cg_msg_put_(c->packet, c->job, &m);
+    c->flags = (c->flags & ~(uint32_t)CG_CLIENT_READY_) | CG_CLIENT_PENDING_;
+    *bytes = c->packet;
+    *len = c->packet_len;
+    return CG_OK;
+}
+CG_API_ void cg_client_pending(const cg_client *c, const void **bytes, size_t *len) {
+    const int pending = c && c->model && c->flags & CG_CLIENT_PENDING_;
+    if (bytes) *bytes = pending ? c->packet : NULL;
+    if (len) *len = pending ? c->packet_len : 0;
+}
+/* The pending push has ended: its packet counts, or its gradient stays in the memory. */
+static cg_status cg_client_end_(cg_client *c, int counts, uint64_t next) {
+    const cg_status s = counts ? cg_ef_commit(&c->ef, c->packet + CG_MSG_BYTES_, c->packet_len - CG_MSG_BYTES_, NULL)
+                               : cg_ef_rollback(&c->ef, NULL, 0);
+    c->flags &= ~(uint32_t)CG_CLIENT_PENDING_;
+    c->packet_len = 0;
+    c->clock = next;
+    return s;
+}
+static cg_status cg_client_verdict_(cg_client *c, const cg_msg_ *m) {
+    const uint32_t kind = m->status & 255;
+    if (!(c->flags & CG_CLIENT_PENDING_) || m->clock != c->clock) return CG_OK; /* known already */
+    c->last_kind = kind;
+    c->last_status = m->status >> 8;
+    c->accepted += kind == CG_VERDICT_ACCEPTED;
+    c->late += kind == CG_VERDICT_LATE;
+    c->rolled_back += kind == CG_VERDICT_ROLLBACK;
+    c->refused += kind == CG_VERDICT_REFUSED;
+    return cg_client_end_(c, kind == CG_VERDICT_ACCEPTED || kind == CG_VERDICT_LATE, m->number);
+}
+/* The model is at m's version now. */
+static cg_status cg_client_arrive_(cg_client *c, const cg_msg_ *m) {
+    c->version = m->version;
+    c->mark = m->mark;
+    c->piece = 0;
+    c->flags = (c->flags & ~(uint32_t)CG_CLIENT_PARTIAL_) | CG_CLIENT_HAS_MODEL_;
+    return CG_OK;
+}
+static cg_status cg_client_update_(cg_client *c, const cg_msg_ *m) {
+    cg_status s;
+    if (!(c->flags & CG_CLIENT_HAS_MODEL_) || c->flags & CG_CLIENT_PARTIAL_ || m->version != c->version + 1 ||
+        m->number != c->mark)
+        return CG_E_MISMATCH;
+    s = cg_decode(NULL, m->payload, m->payload_len, -1.0f, 1.0f, c->model, c->desc.ef.n);
+    return s == CG_OK ? cg_client_arrive_(c, m) : s;
+}
+static cg_status cg_client_touched_(cg_client *c, const cg_msg_ *m) {
+    const size_t n = c->desc.ef.n, count = (size_t)m->number;
+    const uint8_t *index = m->payload + 8, *value;
+    if (m->number > CG_TOUCHED_PIECE_ || m->payload_len != 8 + 8 * count) return CG_E_CORRUPT;
+    if (!(c->flags & CG_CLIENT_HAS_MODEL_) || cg_get64_(m->payload) != c->mark) return CG_E_MISMATCH;
+    value = index + 4 * count;
+    for (size_t i = 0; i < count; i++)
+        if (cg_get32_(index + 4 * i) >= n || (i && cg_get32_(index + 4 * i) <= cg_get32_(index + 4 * i - 4)) ||
+            !cg_is_finite_(cg_as_float_(cg_get32_(value + 4 * i))))
+            return CG_E_CORRUPT;
+    for (size_t i = 0; i < count; i++) c->model[cg_get32_(index + 4 * i)] = cg_as_float_(cg_get32_(value + 4 * i));
+    if (!m->status) return cg_client_arrive_(c, m);
+    c->flags |= CG_CLIENT_PARTIAL_; /* the same message from its beginning mends it, and so does a dense model */
+    return CG_OK;
+}
+static cg_status cg_client_dense_(cg_client *c, const cg_msg_ *m) {
+    const size_t n = c->desc.ef.n, first = (size_t)m->number;
+    cg_status s;
+    cg_info info;
+    if (m->number >= n ||
+        (m->number && (m->number != c->piece || m->version != c->target || m->mark != c->target_mark)))
+        return CG_E_MISMATCH;
+    s = cg_inspect(m->payload, m->payload_len, &info);
+    if (s != CG_OK) return s;
+    if (info.n != cg_min_(CG_DENSE_PIECE_, n - first)) return CG_E_MISMATCH;
+    c->flags |= CG_CLIENT_PARTIAL_;
+    s = cg_decode(NULL, m->payload, m->payload_len, 1.0f, 0.0f, c->model + first, (size_t)info.n);
+    if (s != CG_OK) return s;
+    c->piece = m->number + info.n;
+    c->target = m->version;
+    c->target_mark = m->mark;
+    return c->piece == n ? cg_client_arrive_(c, m) : CG_OK;
+}
+static cg_status cg_client_welcome_(cg_client *c, const cg_msg_ *m, uint32_t *event) {
+    cg_status s = CG_OK;
+    c->flags &= ~(uint32_t)(CG_CLIENT_LOST_ | CG_CLIENT_ASKED_ | CG_CLIENT_READY_);
+    c->piece = 0;
+    if (!(c->flags & CG_CLIENT_PENDING_)) c->clock = m->clock;
+    else if (m->clock == c->clock) *event = CG_CLIENT_RESEND;
+    else if (m->clock < c->clock) { /* the server has come back from a save: the push is of a future that is gone */
+        s = cg_client_end_(c, 0, m->clock);
+        c->rolled_back++;
+    }
+    return s;
+}
+static cg_status cg_client_go_(cg_client *c, const cg_msg_ *m, uint32_t *event) {
+    cg_status s = CG_OK;
+    if (!(c->flags & CG_CLIENT_HAS_MODEL_) || c->flags & CG_CLIENT_PARTIAL_ || m->version != c->version ||
+        m->mark != c->mark || m->clock < c->clock)
+        return CG_E_MISMATCH;
+    if (c->flags & CG_CLIENT_PENDING_) { /* nobody knows of it any more */
+        if (m->clock == c->clock) return CG_E_MISMATCH;
+        s = cg_client_end_(c, 0, m->clock);
+        c->rolled_back++;
+    }
+    c->clock = m->clock;
+    c->flags |= CG_CLIENT_READY_;
+    *event = CG_CLIENT_START;
+    return s;
+}
+CG_API_ cg_status cg_client_feed(cg_client *c, const void *bytes, size_t len, uint32_t *event) {
+    uint32_t none;
+    cg_status s;
+    cg_msg_ m;
+    if (!event) event = &none;
+    *event = CG_CLIENT_NOTHING;
+    if (!c || !c->model) return CG_E_ARG;
+    if (!cg_msg_get_(bytes, len, c->job, &m, &s)) {
+        if (m.kind == CG_MSG_WELCOME_) s = cg_client_welcome_(c, &m, event);
+        else if (c->flags & CG_CLIENT_ASKED_) s = CG_OK; /* it is older than the hello */
+        else if (c->flags & CG_CLIENT_LOST_ || m.kind == CG_MSG_ASK_) {
+            c->flags = (c->flags & ~(uint32_t)CG_CLIENT_READY_) | CG_CLIENT_LOST_;
+            *event = CG_CLIENT_HELLO;
+        } else if (m.kind == CG_MSG_VERDICT_) s = cg_client_verdict_(c, &m);
+        else if (m.kind == CG_MSG_UPDATE_) s = cg_client_update_(c, &m);
+        else if (m.kind == CG_MSG_TOUCHED_) s = cg_client_touched_(c, &m);
+        else if (m.kind == CG_MSG_DENSE_) s = cg_client_dense_(c, &m);
+        else if (m.kind == CG_MSG_GO_) s = cg_client_go_(c, &m, event);
+        else s = CG_E_CORRUPT;
+    }
+    if (s != CG_OK && !(c->flags & (CG_CLIENT_READY_ | CG_CLIENT_ASKED_))) {
+        c->flags |= CG_CLIENT_LOST_;
+        *event = CG_CLIENT_HELLO;
+    }
+    return s;
 }
 
 /* src/core/base/fp_end.h */

@@ -52,6 +52,7 @@ header compgrad_sketch.h sketch/manual.h sketch/api.h sketch/begin.h core/base/f
     sketch/sketch.h sketch/estimate.h sketch/heavy.h sketch/packets.h sketch/exchange.h \
     sketch/sketched.h sketch/fetched.h core/base/fp_end.h core/base/end.h
 
-header compgrad_sync.h sync/manual.h sync/api.h sync/begin.h core/base/fp_begin.h sync/spectrum.h sync/graph.h \
-    sync/graph_make.h sync/local.h sync/local_save.h \
-    sync/gossip_kinds.h sync/gossip.h sync/gossip_save.h sync/pair.h core/base/fp_end.h core/base/end.h
+header compgrad_sync.h sync/manual.h sync/api.h sync/server_api.h sync/begin.h core/base/fp_begin.h \
+    sync/spectrum.h sync/graph.h sync/graph_make.h sync/local.h sync/local_save.h \
+    sync/gossip_kinds.h sync/gossip.h sync/gossip_save.h sync/pair.h \
+    sync/wire.h sync/server.h sync/server_next.h sync/server_save.h sync/client.h core/base/fp_end.h core/base/end.h

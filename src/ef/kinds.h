@@ -4,6 +4,7 @@
             constants
    Needs    api; the table itself is in ef/rows.h, behind the functions that its rows name
    Touches  nothing
+   Other headers may use: cg_ef_row_at_
    All of them need a description whose kind is in range (cg_ef_check_). */
 
 enum {

@@ -110,4 +110,39 @@
    cg_graph_omega is the largest variance w of an operator, E|C(x) - x|^2 <= w |x|^2, with which DCD is stable in the
    mean square: 1/spectral radius of G, where G_ij is the sum over t >= 0 of ([(W - I) W^t]_ij)^2. -1: not known (more
    than 512 nodes of EDGES or with weights, ONE_PEER, directed). One node alone survives any: 1e300.
-   cg_graph_init takes up to a few seconds for 512 nodes of EDGES or with weights, milliseconds for others. */
+   cg_graph_init takes up to a few seconds for 512 nodes of EDGES or with weights, milliseconds for others.
+
+   SERVERS. cg_server is a machine that is fed messages and a clock, and says what to send; it does no I/O, starts no
+   thread and allocates nothing. Its workers have a cg_client each, with error feedback and a copy of the model.
+
+       cg_server_feed(&server, now, from, bytes, len, &verdict);      // a message from worker `from`
+       while (cg_server_next(&server, &e)) send_to(e.to, e.bytes, e.len);
+
+       cg_client_feed(&client, bytes, len, &event);                   // a worker's side, for every message
+       if (event == CG_CLIENT_START) {
+           ... the gradient of cg_client_model(&client) ...
+           cg_client_push(&client, grad, weight, &bytes, &len);       // send these to the server
+       }                                                              // CG_CLIENT_HELLO, CG_CLIENT_RESEND: see below
+
+     mode      a worker may make its next step    what its push does
+     BSP       when the round has ended           a round has one push of every worker; it steps by their mean
+     SSP       if it is at most `staleness`       steps at once
+               steps ahead of the slowest
+     ASP       at once                            steps at once; with CG_SERVER_DAMPED by 1 / (1 + updates missed)
+     BACKUP    when the round has ended           a round has the first workers - backup; who is late is dropped, or
+                                                  keeps its gradient (CG_SERVER_KEEP_LATE)
+     SAMPLED   when it is drawn                   a round has the `sampled` workers that were drawn; weights count
+
+   UPDATES. v = rate w D + delta is compressed by `down`, the packet goes out of the model on both sides, and delta
+   keeps what it has not said: model = model_0 - sum of rate w D + delta after every message. Packets stay in a ring.
+   A worker that lags gets those that it lacks, or the values that they have touched, or the model in pieces,
+   whichever is shortest: its copy has the bits of the server's model of that version in any case. Memory is 12 n
+   bytes and ring_bytes; a round takes 4 n more, a median or trimmed mean 4 n for each worker. Dense both ways and
+   one worker is plain SGD, bit for bit.
+
+   WHO IS THERE. A worker says hello, and gets a seat, its clock (the smallest of all) and the model. It may come back
+   after a lost connection, or as another process: its pushes have clocks, and none counts twice. A seat that is silent
+   for `timeout` is free, and nobody waits for it. accepted + late + refused = the pushes that arrived. A push that is
+   refused (a weight or packet that is wrong, values above 1e30, of the past or of the future) changes nothing but that
+   count, and its gradient goes back into the worker's memory. Who sent a message is what your transport says: a
+   connection that anybody can open needs a secret of its own (examples/transport_tcp.h has one). */
