@@ -32,6 +32,10 @@ typedef struct family {
 } family;
 static const family families[] = {
     /* quantizers */
+    { "rate:%", "0.005 0.01 0.02 0.05 0.1 0.2 0.5 1 2 3 4 6 8", 1, NULL },
+    { "rate:%:unbiased", "0.05 0.1 0.2 0.5 1 2 4 8", 1, NULL },
+    { "step:%", "0.1 0.3 1 3", 1, NULL },
+    { "step:%:unbiased", "0.1 0.3 1", 1, NULL },
     { "dense", "", 0, NULL },
     { "huffman", "", 0, NULL },
     { "f16", "", 0, NULL },
@@ -84,6 +88,10 @@ static const family families[] = {
     { "topk:%|f16", "0.001 0.003 0.01 0.03 0.1 0.3", 1, NULL },
     { "topk:%|absmax:4:512:nearest", "0.001 0.003 0.01 0.03 0.1 0.3", 1, NULL },
     { "topk:%|absmax:4:512:nearest|golomb|huffman", "0.001 0.003 0.01 0.03 0.1 0.3", 1, NULL },
+    { "topk:0.01|rate:%", "1 2 3 4 6 8", 1, NULL },
+    { "topk:0.1|rate:%", "1 2 3 4 6 8", 1, NULL },
+    { "topk:%|rate:4", "0.001 0.003 0.01 0.03 0.1 0.3", 1, NULL },
+    { "topk:%|rate:4|golomb", "0.001 0.003 0.01 0.03 0.1 0.3", 1, NULL },
     { "mstopk:%", "0.003 0.01 0.1", 1, NULL },
     { "dgc:%", "0.003 0.01 0.1", 1, NULL },
     { "sidco:%", "0.003 0.01 0.1", 1, NULL },
@@ -417,6 +425,16 @@ static verdict judge(int f, int from, int to) {
     if (n && !free_unbiased) d.by_unbiased = often(unbiased, n);
     return d;
 }
+/* A family's text in a cell of a table. */
+static void named(FILE *out, const char *s) {
+    fputc('`', out);
+    for (; *s; s++)
+        if (*s == '|') fputs("\\|", out);
+        else if (*s == '%') fputs("…", out);
+        else if (*s == '~') fputs("rows:cols", out);
+        else fputc(*s == '@' ? 'n' : *s, out);
+    fputc('`', out);
+}
 static void table(FILE *out) {
     int real = 0;
     while (real < vector_count && strncmp(vectors[real].name, "the ", 4)) real++;
@@ -431,19 +449,67 @@ static void table(FILE *out) {
             else if (d->most < 1.05 * d->least) snprintf(cell[i], sizeof cell[i], "%.2fx", d->least);
             else snprintf(cell[i], sizeof cell[i], "%.2fx to %.3gx", d->least, d->most);
         }
-        fprintf(out, "| `");
-        for (const char *s = families[f].text; *s; s++)
-            fprintf(out, *s == '|' ? "\\|" : *s == '%' ? "…" : *s == '@' ? "n" : *s == '~' ? "rows:cols" : "%c", *s);
-        fprintf(out, "` | %s | %s | %s | ", vectors[0].of[f].unbiased ? "unbiased" : "", cell[0], cell[1]);
+        fprintf(out, "| ");
+        named(out, families[f].text);
+        fprintf(out, " | %s | %s | %s | ", vectors[0].of[f].unbiased ? "unbiased" : "", cell[0], cell[1]);
         if (all.by) {
-            fprintf(out, "`");
-            for (const char *s = all.by; *s; s++)
-                fprintf(out, *s == '|' ? "\\|" : *s == '%' ? "…" : *s == '@' ? "n" : "%c", *s);
-            fprintf(out, "`");
-            if (vectors[0].of[f].unbiased && !all.by_unbiased) fprintf(out, ", not by unbiased ones");
+            const int company = vectors[0].of[f].unbiased && all.by_unbiased != NULL;
+            named(out, company ? all.by_unbiased : all.by);
+            if (vectors[0].of[f].unbiased && !company) fprintf(out, ", not by unbiased ones");
         }
         fprintf(out, " |\n");
     }
+}
+
+/* ---- never worse ---- */
+
+/* Bits and error of an operator on v, with one tag. */
+static point once(const vector *v, const char *text) {
+    const cg_tag tag = { 1, 0, 2, 3 };
+    point p = { 0, 0 };
+    cg_op op;
+    size_t cap, need, len;
+    void *packet, *scratch;
+    float *y = (float *)room(4 * v->n);
+    if (cg_op_parse(&op, text) != CG_OK) fprintf(stderr, "curves: %s does not parse\n", text), exit(2);
+    packet = room(cap = cg_bound(&op, v->n));
+    scratch = room(need = cg_scratch(&op, v->n));
+    if (cg_compress(&op, &tag, v->x, v->n, packet, cap, &len, need ? scratch : NULL, need) != CG_OK ||
+        cg_decompress(packet, len, y, v->n) != CG_OK)
+        fprintf(stderr, "curves: %s does not compress %s\n", text, v->name), exit(2);
+    for (size_t i = 0; i < v->n; i++) {
+        const double e = (double)y[i] - (double)v->x[i];
+        p.error += e * e / v->energy;
+    }
+    p.bits = 8.0 * (double)(len - CG_HEADER_BYTES) / (double)v->n;
+    free(packet);
+    free(scratch);
+    free(y);
+    return p;
+}
+/* At the error of absmax:b:n:nearest|gamma, rate takes at most `share` of its bits; returns how often it does not. */
+static int worse(const vector *v, double share) {
+    int bad = 0;
+    for (int b = 2; b <= 8; b++) {
+        char text[80];
+        point old, at = { 0, 0 };
+        double lo = log(0.005), hi = log(8.0);
+        snprintf(text, sizeof text, "absmax:%d:%lu:nearest|gamma", b, (unsigned long)v->n);
+        old = once(v, text);
+        for (int i = 0; i < 12; i++) { /* the fewest bits whose error is no larger */
+            const double middle = (lo + hi) / 2;
+            point p;
+            snprintf(text, sizeof text, "rate:%.6g", exp(middle));
+            p = once(v, text);
+            if (p.error <= old.error) hi = middle, at = p;
+            else lo = middle;
+        }
+        printf("%-40s absmax:%d %8.4f bits, error %.3g; rate %8.4f bits, error %.3g: %.2f%s\n", v->name, b, old.bits,
+            old.error, at.bits, at.error, at.bits / old.bits,
+            at.bits > 0 && at.bits <= share * old.bits ? "" : "  TOO MANY");
+        bad += !(at.bits > 0 && at.bits <= share * old.bits);
+    }
+    return bad;
 }
 
 /* ---- pictures ---- */
@@ -458,7 +524,7 @@ static void draw(const vector *v, const char *prefix, const curve *others, const
     int n = 0;
     memset(&p, 0, sizeof p);
     for (int i = 0; i < v->ideal_n; i++) x[n][i] = v->ideal[i].bits, y[n][i] = v->ideal[i].error;
-    s[n].name = "ideal scalar quantizer", s[n].x = x[n], s[n].y = y[n], s[n].n = (size_t)v->ideal_n, s[n].group = 0,
+    s[n].name = "ideal scalar quantizer", s[n].x = x[n], s[n].y = y[n], s[n].n = (size_t)v->ideal_n, s[n].group = 2;
     n++;
     for (int i = 0; i < 60; i++) x[n][i] = 0.003 * pow(3000, i / 59.0), y[n][i] = exp2(-2 * x[n][i]);
     s[n].name = "normal: 2^-2R", s[n].x = x[n], s[n].y = y[n], s[n].n = 60, s[n].group = 2, n++;
@@ -473,7 +539,8 @@ static void draw(const vector *v, const char *prefix, const curve *others, const
             else *to++ = *t == '@' ? 'n' : *t;
         *to = 0;
         for (int i = 0; i < v->of[o].n; i++) x[n][i] = v->of[o].at[i].bits, y[n][i] = v->of[o].at[i].error;
-        s[n].name = shown[o], s[n].x = x[n], s[n].y = y[n], s[n].n = (size_t)v->of[o].n, s[n].group = 1;
+        s[n].name = shown[o], s[n].x = x[n], s[n].y = y[n], s[n].n = (size_t)v->of[o].n;
+        s[n].group = o > 0; /* the first in bold */
     }
     snprintf(title, sizeof title, "Error and bits: %.80s", v->name);
     p.title = title;
@@ -543,7 +610,10 @@ int main(int argc, char **argv) {
         "  --gradients DIR  also every *.f32 file in DIR; train --dump-gradients DIR writes them\n"
         "  --svg PREFIX     of the pictures' files                                  (bench/out/curves)\n"
         "  --csv FILE       all points                                              (bench/out/curves.csv)\n"
-        "  --table FILE     the table, as Markdown                                  (stdout)\n";
+        "  --table FILE     the table, as Markdown                                  (stdout)\n"
+        "  --never-worse S  instead: does rate take at most the share S of the bits of absmax:b:n:nearest|gamma, at\n"
+        "                   its error, for b from 2 to 8, on each of the gradients?\n";
+    double never_worse = 0;
     for (int a = 1; a < argc; a++) {
         const char *value = a + 1 < argc ? argv[a + 1] : "";
         if (!strcmp(argv[a], "--help")) return fputs(usage, stdout), 0;
@@ -552,6 +622,7 @@ int main(int argc, char **argv) {
         else if (!strcmp(argv[a], "--svg")) prefix = value;
         else if (!strcmp(argv[a], "--csv")) csv_path = value;
         else if (!strcmp(argv[a], "--table")) table_path = value;
+        else if (!strcmp(argv[a], "--never-worse")) never_worse = atof(value);
         else return fprintf(stderr, "curves: \"%s\" is not an option\n%s", argv[a], usage), 2;
         a++;
     }
@@ -564,6 +635,16 @@ int main(int argc, char **argv) {
     fprintf(stderr, "curves: zfp SKIPPED: it is not installed (Debian: libzfp-dev)\n");
 #endif
     if (!sz3_is_here()) fprintf(stderr, "curves: SZ3 SKIPPED: there is no program sz3\n");
+    if (never_worse > 0) {
+        int bad = 0;
+        for (int i = 2; i < vector_count; i++) {
+            vector *v = &vectors[i];
+            for (size_t j = 0; j < v->n; j++) v->energy += (double)v->x[j] * (double)v->x[j];
+            bad += worse(v, never_worse);
+        }
+        printf("%d of %d take more\n", bad, 7 * (vector_count - 2));
+        return bad != 0 || vector_count == 2;
+    }
     csv = fopen(csv_path, "w");
     if (!csv) return fprintf(stderr, "curves: cannot write %s\n", csv_path), 2;
     fputs("vector,operator,text,bits,error\n", csv);

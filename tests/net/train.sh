@@ -724,6 +724,13 @@ measured() {
     done
     [ "$(grep -c '^topk:0.01  *[0-9.]*  *[0-9.]* ' "$td/real")" -eq 3 ] && [ "$(grep -c '^efsign ' "$td/real")" -eq 3 ]
 }
+# On what is dumped, rate takes at most 0.95 of the bits that absmax:b:n:nearest|gamma takes at its error, b = 2..8
+never_worse() {
+    timeout 120 "$train" --data glyphs --net mlp --workers 2 --epochs 3 --batch 8 --method dense --checkpoint "$td/ck.worse" \
+        --dump-gradients "$td/dump/mlp" >"$td/out" 2>&1 || { cat "$td/out"; return 1; }
+    timeout 120 "$tmp/curves" --gradients "$td/dump/mlp" --never-worse 0.95 || return
+    ! timeout 120 "$tmp/curves" --gradients "$td/dump/mlp" --never-worse 0.4 >/dev/null
+}
 plain() {
     fine --workers 2 --epochs 2 --method dense,topk --checkpoint "$td/ck.plain" || return
     cat "$td/out"
@@ -755,6 +762,7 @@ train_shows() {
     check "train: advice" advised
     check "train: the command in the table can be pasted" again
     check "train: --dump-gradients" dumped
+    linked cc bench/curves.c "$tmp/curves" -lm && check "rate is never worse than absmax of the vector, on what train has dumped" never_worse
     if linked cc bench/bench.c "$tmp/bench" -pthread -lm; then
         check "bench: --gradients, of what train has dumped" measured
     fi
