@@ -130,6 +130,49 @@ TEST adam_wants_models(void) {
     PASS();
 }
 
+/* A rank whose mean is new has no base: nobody goes on before all have called cg_mean_agree, and then it has the others'
+   base and their number of steps. */
+typedef struct joining {
+    float x[RANKS][N];
+    int code[RANKS];
+} joining;
+static int join(net *w, int rank, void *user) {
+    joining *job = (joining *)user;
+    static char mem[RANKS][MEM];
+    const char *config = "randk:0.3|eden:2 optimizer=adam seed=3";
+    net_end end;
+    const cg_transport t = net_transport(&end, w, rank);
+    const size_t n = N;
+    float *x = job->x[rank];
+    cg_mean *mean;
+    for (int i = 0; i < N; i++) x[i] = target(i);
+    if (cg_mean_open(&mean, config, &n, 1, &t, mem[rank], MEM) != CG_OK) return 1;
+    for (int step = 0; step < 6; step++) {
+        for (int i = 0; i < N; i++) x[i] += 0.01f * (float)((i + rank * step) % 7 - 3);
+        if (step == 3 && rank == 0 && cg_mean_open(&mean, config, &n, 1, &t, mem[rank], MEM) != CG_OK) return 2;
+        if (step == 3) {
+            float *list[1] = { x };
+            if (cg_mean_step(mean, list) != CG_E_MISMATCH || !strstr(cg_mean_why(mean), "cg_mean_agree")) return 3;
+            if (cg_mean_agree(mean) != CG_OK || cg_mean_steps(mean) != 3) return 4;
+            if (rank == 0 && cg_ef_read(cg_mean_state(mean, 0), CG_EF_RECEIVED, x, n) != CG_OK) return 5;
+        }
+        if (cg_mean_step_flat(mean, x) != CG_OK) return 6;
+        job->code[rank] = step;
+    }
+    return 0;
+}
+TEST a_rank_joins(void) {
+    static joining job;
+    static net w;
+    ASSERT_EQ(0, net_run(&w, RANKS, join, &job));
+    for (int r = 0; r < RANKS; r++) {
+        ASSERT_EQ(5, job.code[r]);
+        ASSERT_MEM_EQ(job.x[0], job.x[r], sizeof job.x[0]);
+        for (int i = 0; i < N; i++) ASSERT(fabs((double)job.x[r][i] - (double)target(i)) < 2); /* not near 0 again */
+    }
+    PASS();
+}
+
 GREATEST_MAIN_DEFS();
 int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
@@ -161,5 +204,6 @@ int main(int argc, char **argv) {
     RUN_TESTp(says, "optimizer=momentum:0.9", "filtered");
     RUN_TESTp(says, "topk:0.01 optimizer=sgd", "classic memory");
     RUN_TEST(adam_wants_models);
+    RUN_TEST(a_rank_joins);
     GREATEST_MAIN_END();
 }
