@@ -85,8 +85,8 @@
 
    MEMORY. You own the buffer of cg_ef_memory() bytes; nothing allocates. It holds, for n elements,
      nothing       NONE
-     4 n bytes     CLASSIC, LOCO, SCALECOM, ECQ, SIGNUM, FILTERED, DIFFERENCE
-     8 n bytes     MOMENTUM, VARIANCE, EF21, DIANA, LAQ, ONEBIT_ADAM; 12 n for EF21 with momentum
+     4 n bytes     CLASSIC, LOCO, SCALECOM, ECQ, SIGNUM, DIFFERENCE
+     8 n bytes     MOMENTUM, VARIANCE, EF21, DIANA, LAQ, ONEBIT_ADAM, FILTERED; 12 n for EF21 with momentum
      n + n/32      CLASSIC, LOCO, SCALECOM and ECQ with desc.bytes: the residual in 8 bits
    and the scratch of the operator, for a selection of k values a list of about 2 k. LOCO, SCALECOM, ECQ, EF21, DIANA,
    LAQ and every kind with desc.bytes compute p (see KINDS) chunk by chunk and do not store it; a matrix operator, a
@@ -182,15 +182,16 @@
                   1-bit Adam and 1-bit LAMB (Tang 21) after their warm-up, with the variance frozen; update the model by
                   cg_ef_precondition
      NONE         p = g                        keeps nothing; result mean D
-     FILTERED     p = momentum U + g           U' := mean D; result U' - momentum U; U := U'
-                  holds: the buffer of an SGD with that momentum is U
+     FILTERED     u := momentum u + g          U' := mean D; result U' - momentum U; U := U'
+                  p = u                        holds: the buffer of an SGD with that momentum is U
      DIFFERENCE   p = x - base, of models x    base := base + lambda mean D, which is the result; lambda 1
                   holds: base has the same bits on all ranks; its expected move is lambda times the mean of all p
 
    WITHOUT A RESIDUAL. What NONE, FILTERED and DIFFERENCE do not send is not sent later, so they take unbiased
    operators alone (desc.biased lets NONE take others, and its reports say what that does) and use them as they are:
-   random-k times n/k, nothing divided by 1 + w. Let ranks draw for themselves (:private), or their errors add up. A
-   step that fails leaves nothing in the state: repeat it, or go on.
+   random-k times n/k, nothing divided by 1 + w. Every rank draws samples and rotations for itself (:private), as errors
+   of common draws would add up; only routes that sum packets, as linear, have common ones. A step that fails leaves
+   nothing in the state of NONE and DIFFERENCE: repeat it, or go on.
      Error feedback is the wrong tool under Adam: what it delays is small in the gradient's norm and huge in Adam's,
    where it is divided by the root of the variance. DIFFERENCE compresses after the optimizer instead: every rank's own
    Adam, AdamW or any other optimizer takes its step (or H of them) on its own model with its own gradient, and then
@@ -206,10 +207,10 @@
    Where the route has a second leg the mean is compressed again, by an unbiased operator. Differences that Adam has
    made are about as large everywhere, so that random-k with EDEN at 1 bit has a quarter of the error of rate or wangni
    at the same bytes; of gradients their errors are within a factor of two.
-     FILTERED is for SGD with momentum, left as it is in your optimizer: noise of the operator enters the running mean
-   once, where the gradient's own noise has been averaged already. Not with Nesterov, which amplifies it, nor with Adam.
-   Noise that is a share w of what is sent, from N ranks, must not grow in U: momentum^2 (1 + w/N) has to stay below 1,
-   so that momentum .9 bears w up to N/5.
+     FILTERED is for SGD with momentum, left as it is in your optimizer: every rank keeps the momentum u of its own
+   gradients, and sends that, where the gradient's own noise is averaged already; U, the mean of what was received, is
+   what your optimizer has. Not with Nesterov, which amplifies the noise, nor with Adam. A gradient whose step failed
+   is in u, as the stats say (kept).
 
    THE SAVED STATE, little-endian, every section filled to a multiple of 4 bytes:
      byte 0   "cgef"    4 version u32    8 kind u32    12 sections that follow u32: bits 0, 1, 2 and 3
@@ -221,8 +222,8 @@
      byte 208 mark u64 in version 2, which is that of kinds with H or M; zeros in version 1, of all others and of H or M
               as 0.1 saved them: then the mark begins anew, with what was received    216 zeros
      byte 240 checksum of everything else, as in a packet
-     byte 256 the sections: bit 0 e, u of SIGNUM or h, or in its place bit 3 e in 8 bits; bit 1 u or s; bit 2 H, M, U of
-              FILTERED or the base.
+     byte 256 the sections: bit 0 e, u of SIGNUM and FILTERED or h, or in its place bit 3 e in 8 bits; bit 1 u or s;
+              bit 2 H, M, U of FILTERED or the base.
               Then carry and warm. All are f32, but e in 8 bits is n codes and then a u16 for every 64 of them, the
               upper half of their f32 scale */
 
@@ -372,7 +373,7 @@ typedef struct cg_ef {
 } cg_ef;
 
 enum {
-    CG_EF_ERROR = 0 /* the residual e; u of SIGNUM; h of EF21, DIANA and LAQ */,
+    CG_EF_ERROR = 0 /* the residual e; u of SIGNUM and FILTERED; h of EF21, DIANA and LAQ */,
     CG_EF_VELOCITY = 1 /* u of MOMENTUM and of EF21 with momentum; s of VARIANCE */,
     CG_EF_RECEIVED = 2 /* H of EF21, DIANA and LAQ; M of ONEBIT_ADAM; U of FILTERED; the base of DIFFERENCE */
 };
@@ -892,8 +893,21 @@ static cg_op cg_ef_warmup_op_(const cg_ef_desc *d, cg_op op, uint64_t step) {
     if (after != before) cg_op_set_ratio_(&op, after);
     return op;
 }
+/* op with samples and rotations of each rank's own, if it has any. */
+static cg_op cg_ef_drawn_by_rank_(cg_op op) {
+    const cg_op own = cg_private(op);
+    return cg_op_check_(&own) == CG_OK ? own : op;
+}
+/* op as all ranks draw it, for routes that sum packets in their domain. */
+static cg_op cg_ef_drawn_in_common_(cg_op op) {
+    if (!(cg_op_traits_(&op) & CG_IS_PRIVATE_)) return op;
+    op.sample.flags &= (uint8_t)~CG_FLAG_PRIVATE;
+    op.transform.flags &= (uint8_t)~CG_FLAG_PRIVATE;
+    return op;
+}
 /* The operator of the step in tag (NULL: zeros). It may be illegal, if the policy gave it. A random sample is used
-   unscaled, as its n/k would make the residual grow; only kinds without a residual take it scaled. */
+   unscaled, as its n/k would make the residual grow; only kinds without a residual take it scaled. Of kinds that keep
+   nothing every rank draws for itself. */
 static cg_op cg_ef_op_(const cg_ef *ef, const cg_tag *tag) {
     const cg_ef_desc *d = &ef->desc;
     const cg_tag none = CG_ZERO;
@@ -908,7 +922,7 @@ static cg_op cg_ef_op_(const cg_ef *ef, const cg_tag *tag) {
     if (d->policy) op = d->policy(d->policy_user, tag, d->n, op);
     op = cg_ef_warmup_op_(d, op, tag->step - d->dense_steps);
     if (op.sample.id && !cg_ef_has_trait_(d, CG_EF_TAKES_OP_AS_IS_)) op = cg_unscaled(op);
-    return op;
+    return cg_ef_has_trait_(d, CG_EF_UNBIASED_ONLY_) ? cg_ef_drawn_by_rank_(op) : op;
 }
 
 /* src/ef/report.h */
@@ -2222,6 +2236,9 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     /* a second leg would add the noise of one rank's operator to the mean of all ranks' */
     if (cg_ef_has_trait_(&ef->desc, CG_EF_UNBIASED_ONLY_) && !step_desc.route && !cg_same_op_(&step_desc.op, &dense))
         step_desc.route = CG_ROUTE_ALLGATHER;
+    if (cg_route_row_of_(step_desc.route)->traits & CG_ROUTE_ALLREDUCES_ &&
+        cg_ef_has_trait_(&ef->desc, CG_EF_UNBIASED_ONLY_) && !(cg_op_traits_(&ef->desc.op) & CG_IS_PRIVATE_))
+        step_desc.op = cg_ef_drawn_in_common_(step_desc.op);
     /* routes that need indices refuse a dense step */
     if (cg_same_op_(&step_desc.op, &dense) && cg_route_row_of_(step_desc.route)->traits & CG_ROUTE_NEEDS_INDICES_)
         step_desc.route = CG_ROUTE_AUTO;
@@ -2337,6 +2354,11 @@ static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc
     ctx->desc.flags |= CG_MAKES_PACKET_;
     if (!ef->desc.biased) ctx->desc.flags |= CG_FEEDS_BACK; /* or the report says what a biased operator does */
     if (s != CG_OK) return cg_ef_step_why_(ef, s, desc->side, grad, &ctx->step.op);
+    if (!cg_same_op_(&ctx->desc.op, &ctx->step.op)) { /* drawn in common, for this route */
+        ctx->step.op = ctx->desc.op;
+        s = cg_resolve_(&ctx->step.op, &ctx->step.side, ef->desc.n, &ctx->step.resolved);
+        if (s != CG_OK) return cg_ef_step_why_(ef, s, desc->side, grad, &ctx->step.op);
+    }
     carry = x ? cg_ef_exchange_resolve_(ef, transport, ctx, x) : cg_ef_exchange_resolve_apart_(ef, transport, ctx);
     if (ef->carry && carry > ef->desc.carry)
         return cg_ef_fail_(ef, CG_E_MEMORY, "cg_ef_desc.carry is too small: cg_exchange_carry gives its floats",
@@ -2870,11 +2892,12 @@ static void cg_ef_coefficients_none_(cg_ef_step_ *st, float decay) {
     (void)decay;
     st->p_from_e = 0.0f;
 }
-/* What was received takes the place of e. */
 static void cg_ef_coefficients_filtered_(cg_ef_step_ *st, float decay) {
     (void)decay;
-    st->p_from_e = st->ef->desc.momentum;
+    st->e_from_g = st->grad_scale;
+    st->e_from_e = st->ef->desc.momentum;
 }
+/* What was received takes the place of e. */
 static void cg_ef_coefficients_models_(cg_ef_step_ *st, float decay) {
     (void)decay;
     st->p_from_e = cg_ef_begins_(st->ef) ? 0.0f : -1.0f;
@@ -2930,6 +2953,10 @@ static double cg_ef_compensate_signum_(const cg_ef_step_ *st, size_t first, size
     const float m = st->ef->desc.momentum;
     (void)first;
     return cg_ef_axpby_fading_(st, g, many, cg_times_(st->grad_scale, 1.0f - m), m, e);
+}
+static double cg_ef_compensate_filtered_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+    (void)first;
+    return cg_ef_axpby_fading_(st, g, many, st->grad_scale, st->ef->desc.momentum, e);
 }
 static double cg_ef_compensate_variance_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     const float a = st->grad_scale;
@@ -3006,9 +3033,10 @@ static const cg_ef_row_ cg_ef_rows_[] = {
         CG_EF_KEEPS_NOTHING_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_ | CG_EF_UNBIASED_ONLY_, 1.0f, 0,
         cg_ef_sent_none_, cg_ef_coefficients_none_, NULL, NULL, NULL },
     { CG_EF_FILTERED, "filtered", "momentum!",
-        CG_EF_KEEPS_NOTHING_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_ | CG_EF_UNBIASED_ONLY_ |
+        CG_EF_IN_PLACE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_ | CG_EF_UNBIASED_ONLY_ |
             CG_EF_KEEPS_RECEIVED_ | CG_EF_COPIES_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_NEEDS_MOMENTUM_,
-        1.0f, 0, cg_ef_sent_none_, cg_ef_coefficients_filtered_, NULL, NULL, cg_ef_receive_filtered_ },
+        1.0f, 0, cg_ef_sent_none_, cg_ef_coefficients_filtered_, cg_ef_compensate_filtered_, NULL,
+        cg_ef_receive_filtered_ },
     { CG_EF_DIFFERENCE, "difference", "lambda",
         CG_EF_KEEPS_NOTHING_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_ | CG_EF_UNBIASED_ONLY_ |
             CG_EF_KEEPS_RECEIVED_ | CG_EF_COPIES_RECEIVED_ | CG_EF_TAKES_MODELS_,
@@ -3906,13 +3934,11 @@ static const cg_setting_ *cg_setting_at_(uint32_t i) { return i < CG_SETTING_COU
 
 /* What kinds without a residual are given where the text has no operator: 80 times fewer bits. */
 static cg_op cg_mean_unbiased_op_(void) { return cg_unbiased(cg_rate(0.4f)); }
-/* Kinds without a residual have independent errors where every rank draws for itself, as long as packets are decoded,
-   and not summed in their domain. */
+/* As the state will draw, so that what is printed is what is sent. */
 static void cg_mean_draw_privately_(cg_mean_config_ *c) {
-    cg_op own = cg_private(c->op);
-    if (cg_ef_has_trait_(&c->ef, CG_EF_UNBIASED_ONLY_) && !c->by_shape && cg_op_check_(&own) == CG_OK &&
+    if (cg_ef_has_trait_(&c->ef, CG_EF_UNBIASED_ONLY_) && !c->by_shape &&
         !(cg_route_row_of_(c->route)->traits & CG_ROUTE_ALLREDUCES_))
-        c->op = own;
+        c->op = cg_ef_drawn_by_rank_(c->op);
 }
 
 static void cg_mean_choose_classic_(cg_mean_config_ *c) { c->ef.kind = CG_EF_CLASSIC; }

@@ -47,6 +47,7 @@ static struct {
     int size, fail_rank, fail_io; /* fail_io < 0: nothing fails */
     uint64_t step;
     float received[N]; /* the reference's U or base */
+    float u[MOST][N];  /* and of FILTERED every rank's u */
     int begun;
 } job;
 static uint64_t state;
@@ -60,6 +61,14 @@ static float random_normal(void) {
     return (float)sum;
 }
 
+static float product(float a, float b) {
+    volatile float v = a * b;
+    return v;
+}
+static float sum_of(float a, float b) {
+    volatile float v = a + b;
+    return v;
+}
 static int moved(worker *w, int code) {
     const int now = job.fail_rank == w->rank && job.fail_io == w->ios;
     w->ios++;
@@ -105,6 +114,12 @@ static int run(cg_threads_world *threads, int rank, void *user) {
     }
     return 0;
 }
+/* u := momentum u + g of ranks that have their gradient in the state. */
+static void absorb(void) {
+    for (int r = 0; r < job.size; r++)
+        for (int i = 0; i < N && job.p->kind == CG_EF_FILTERED && cg_ef_stats_of(&job.w[r].ef).kept; i++)
+            job.u[r][i] = sum_of(job.w[r].given[i], product(job.p->momentum, job.u[r][i]));
+}
 static int all_call(int agrees) {
     for (int r = 0; r < job.size; r++) {
         job.w[r].agrees = agrees;
@@ -113,7 +128,9 @@ static int all_call(int agrees) {
         job.w[r].desc.weight = job.p->weighted ? 1.0f + 0.5f * (float)r : 0.0f;
     }
     job.step++;
-    return cg_threads_run(job.size, run, NULL) == 0;
+    if (cg_threads_run(job.size, run, NULL)) return 0;
+    if (!agrees) absorb();
+    return 1;
 }
 
 static cg_ef_desc desc_of(const plan *p, int size) {
@@ -144,19 +161,16 @@ static double weight_of(int r) { return job.p->weighted ? 1.0 + 0.5 * r : 1.0; }
 static float lambda_of(void) {
     return job.p->lambda == CG_LAMBDA_SQRT ? (float)sqrt(job.size) : job.p->lambda != 0 ? job.p->lambda : 1.0f;
 }
-static float product(float a, float b) {
-    volatile float v = a * b;
-    return v;
-}
-static float sum_of(float a, float b) {
-    volatile float v = a + b;
-    return v;
+/* Every rank draws for itself, whether or not the operator's text says so. */
+static cg_op by_rank(cg_op op) {
+    const cg_op own = cg_private(op);
+    return cg_bound(&own, N) ? own : op;
 }
 /* From the vectors that ranks were given: what comes out, and what is received then. Packets by cg_compress. */
 static void reference(float *result, float *received) {
     const cg_ef_desc d = desc_of(job.p, job.size);
-    const cg_op dense = cg_dense();
-    const cg_op *op = is_models() && !job.begun ? &dense : &d.op;
+    const cg_op dense = cg_dense(), own = by_rank(d.op);
+    const cg_op *op = is_models() && !job.begun ? &dense : &own;
     float mean[N] = { 0 }, p[N], decoded[N];
     double weights = 0;
     for (int r = 0; r < job.size; r++) weights += weight_of(r);
@@ -167,7 +181,7 @@ static void reference(float *result, float *received) {
         const float share = (float)((job.p->weighted ? weight_of(r) : 1.0) / weights);
         size_t len;
         for (int i = 0; i < N; i++)
-            p[i] = job.p->kind == CG_EF_FILTERED ? sum_of(product(job.p->momentum, job.received[i]), job.w[r].given[i])
+            p[i] = job.p->kind == CG_EF_FILTERED ? job.u[r][i]
                 : is_models() && job.begun       ? sum_of(job.w[r].given[i], -job.received[i])
                                                  : job.w[r].given[i];
         if (absent) continue;
@@ -226,7 +240,7 @@ static int one_step(int may_fail, int may_abstain) {
         if (job.w[r].status != CG_OK) {
             EXPECT(job.fail_io >= 0, r);
             EXPECT(!memcmp(job.w[r].x, job.w[r].given, sizeof job.w[r].x), r); /* all or nothing */
-            EXPECT(cg_ef_stats_of(&job.w[r].ef).kept == 0, r);
+            if (job.p->kind != CG_EF_FILTERED) EXPECT(cg_ef_stats_of(&job.w[r].ef).kept == 0, r);
         }
     if (succeeded && succeeded < job.size) { /* a message of the closing round was lost: marks tell, agreement helps */
         job.fail_io = -1;
@@ -265,7 +279,13 @@ static int to_ranks(int size, int exact) {
     static unsigned char saved[MOST][STATE];
     const void *bufs[MOST];
     size_t lens[MOST];
-    const int old = job.size;
+    const int old = job.size, filtered = job.p->kind == CG_EF_FILTERED;
+    float u[N], mean[N];
+    for (int i = 0; i < N; i++) {
+        double sum = 0;
+        for (int r = 0; r < old; r++) sum += (double)job.u[r][i];
+        mean[i] = (float)(sum / old);
+    }
     for (int r = 0; r < old; r++) {
         bufs[r] = saved[r];
         EXPECT(cg_ef_save(&job.w[r].ef, saved[r], STATE, &lens[r]) == CG_OK, r);
@@ -277,8 +297,11 @@ static int to_ranks(int size, int exact) {
         EXPECT((exact ? cg_ef_load(&job.w[r].ef, saved[r], lens[r])
                       : cg_ef_load_mean(&job.w[r].ef, bufs, lens, (size_t)old)) == CG_OK,
             r);
+        EXPECT(cg_ef_read(&job.w[r].ef, CG_EF_ERROR, u, N) == (filtered ? CG_OK : CG_E_UNSUPPORTED), r);
+        if (filtered) EXPECT(!memcmp(exact ? job.u[r] : mean, u, sizeof u), r);
         if (r >= old) memcpy(job.w[r].optimizer, job.w[0].optimizer, sizeof job.w[r].optimizer);
     }
+    for (int r = 0; r < size && !exact; r++) memcpy(job.u[r], mean, sizeof mean);
     return received_is(job.received);
 }
 static int schedule(const plan *p, int size, int steps) {
@@ -287,6 +310,7 @@ static int schedule(const plan *p, int size, int steps) {
     job.step = 5;
     job.begun = 0;
     memset(job.received, 0, sizeof job.received);
+    memset(job.u, 0, sizeof job.u);
     state = (uint64_t)(size * 1000) + p->kind * 100 + p->route;
     snprintf(name, sizeof name, "%s, kind %d, route %d, %d ranks", p->op, (int)p->kind, (int)p->route, size);
     for (int r = 0; r < size; r++) {
@@ -302,7 +326,9 @@ static int schedule(const plan *p, int size, int steps) {
 }
 static const plan plans[] = { { "absmax:4:32", CG_EF_NONE, 0, 0, CG_ROUTE_ALLGATHER, 0 },
     { "randk:0.2:private", CG_EF_NONE, 0, 0, CG_ROUTE_ALLGATHER, 1 },
-    { "qsgd:2", CG_EF_NONE, 0, 0, CG_ROUTE_ALLGATHER, 0 }, { "absmax:4:32", CG_EF_NONE, 0, 0, CG_ROUTE_SCATTER, 0 },
+    { "qsgd:2", CG_EF_NONE, 0, 0, CG_ROUTE_ALLGATHER, 0 }, { "randk:0.2", CG_EF_NONE, 0, 0, CG_ROUTE_ALLGATHER, 0 },
+    { "randk:0.5|eden:1", CG_EF_FILTERED, 0.5f, 0, CG_ROUTE_ALLGATHER, 0 },
+    { "absmax:4:32", CG_EF_NONE, 0, 0, CG_ROUTE_SCATTER, 0 },
     { "absmax:4:32", CG_EF_FILTERED, 0.9f, 0, CG_ROUTE_ALLGATHER, 0 },
     { "randk:0.3:private|rotate:3:private|lloyd:2", CG_EF_FILTERED, 0.5f, 0, CG_ROUTE_ALLGATHER, 0 },
     { "terngrad", CG_EF_FILTERED, 0.9f, 0, CG_ROUTE_TREE, 0 },
@@ -506,6 +532,7 @@ TEST operators_are_not_divided(uint32_t kind, const char *op) {
     static float state_mem[STATE / 4];
     const plan p = { op, kind, kind == CG_EF_FILTERED ? 0.9f : 0.0f, 0, 0, 0 };
     const cg_ef_desc d = desc_of(&p, 1);
+    const cg_op own = by_rank(d.op);
     const cg_tag tag = { 1, 2, 3, 4 };
     unsigned char packet[4096], same[4096], scratch[8192];
     float v[N], zero[N] = { 0 };
@@ -516,7 +543,7 @@ TEST operators_are_not_divided(uint32_t kind, const char *op) {
     ASSERT_EQ(CG_OK, cg_ef_init(&ef, &d, state_mem, sizeof state_mem));
     if (kind != CG_EF_NONE) ASSERT_EQ(CG_OK, cg_ef_set_received(&ef, zero, N));
     ASSERT_EQ(CG_OK, cg_ef_compress(&ef, &tag, v, packet, sizeof packet, &len));
-    ASSERT_EQ(CG_OK, cg_compress(&d.op, &tag, v, N, same, sizeof same, &len2, scratch, sizeof scratch));
+    ASSERT_EQ(CG_OK, cg_compress(&own, &tag, v, N, same, sizeof same, &len2, scratch, sizeof scratch));
     ASSERT(len == len2 && !memcmp(packet, same, len));
     ASSERT_EQ(1.0f, cg_ef_scale(&ef));
     PASS();
@@ -620,6 +647,40 @@ TEST a_wire_of_ones_own(void) {
     PASS();
 }
 
+/* On linear, which sums packets in their domain, ranks draw in common, unless the operator asks for more. */
+TEST linear_draws_in_common(const char *text, uint32_t kind, cg_status want) {
+    const plan p = { text, kind, kind == CG_EF_FILTERED ? 0.9f : 0.0f, 0, CG_ROUTE_LINEAR, 0 };
+    float sum[N] = { 0 }, decoded[N];
+    static unsigned char packet[1 << 12];
+    size_t len;
+    job.p = &p;
+    job.size = 3;
+    job.fail_io = -1;
+    job.step = 4;
+    state = 8;
+    for (int r = 0; r < 3; r++) {
+        const cg_op op = desc_of(&p, 3).op;
+        const cg_tag tag = { 11, 4, 0, (uint32_t)r };
+        RUN_CASE(open_one(r));
+        if (kind == CG_EF_DIFFERENCE) ASSERT_EQ(CG_OK, cg_ef_set_received(&job.w[r].ef, sum, N));
+        for (int i = 0; i < N; i++) job.w[r].given[i] = random_normal();
+        if (want != CG_OK) continue;
+        ASSERT_EQ(CG_OK, cg_compress(&op, &tag, job.w[r].given, N, packet, sizeof packet, &len, NULL, 0));
+        ASSERT_EQ(CG_OK, cg_decompress(packet, len, decoded, N));
+        for (int i = 0; i < N; i++) decoded[i] /= 3;
+        if (r == 0) memcpy(job.received, decoded, sizeof decoded);
+        else
+            for (int i = 0; i < N; i++) job.received[i] += decoded[i];
+    }
+    ASSERT(all_call(0));
+    for (int r = 0; r < 3; r++) {
+        ASSERT_EQ(want, job.w[r].status);
+        for (int i = 0; i < N && want == CG_OK; i++)
+            ASSERT_IN_RANGE((double)job.received[i], (double)job.w[r].x[i], 1e-4);
+    }
+    PASS();
+}
+
 GREATEST_MAIN_DEFS();
 int main(int argc, char **argv) {
     static const uint32_t kinds[] = { CG_EF_NONE, CG_EF_FILTERED, CG_EF_DIFFERENCE };
@@ -636,6 +697,10 @@ int main(int argc, char **argv) {
         RUN_TESTp(operators_are_not_divided, kinds[k], "eden:1");
         RUN_TESTp(operators_are_not_divided, kinds[k], "qsgd:1");
     }
+    RUN_TESTp(linear_draws_in_common, "randk:0.2", CG_EF_NONE, CG_OK);
+    RUN_TESTp(linear_draws_in_common, "randk:0.2", CG_EF_FILTERED, CG_OK);
+    RUN_TESTp(linear_draws_in_common, "randk:0.2", CG_EF_DIFFERENCE, CG_OK);
+    RUN_TESTp(linear_draws_in_common, "randk:0.2:private", CG_EF_NONE, CG_E_UNSUPPORTED);
     RUN_TEST(descriptions_are_refused);
     RUN_TEST(biased_is_said);
     RUN_TEST(exchanges_are_refused);

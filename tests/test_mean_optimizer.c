@@ -130,8 +130,8 @@ TEST adam_wants_models(void) {
     PASS();
 }
 
-/* A rank whose mean is new has no base: nobody goes on before all have called cg_mean_agree, and then it has the others'
-   base and their number of steps. */
+/* A rank whose mean is new has no base: nobody goes on before all have called cg_mean_agree, and then it has the
+   others' base and their number of steps. */
 typedef struct joining {
     float x[RANKS][N];
     int code[RANKS];

@@ -143,7 +143,7 @@ typedef struct cg_ef {
 } cg_ef;
 
 enum {
-    CG_EF_ERROR = 0 /* the residual e; u of SIGNUM; h of EF21, DIANA and LAQ */,
+    CG_EF_ERROR = 0 /* the residual e; u of SIGNUM and FILTERED; h of EF21, DIANA and LAQ */,
     CG_EF_VELOCITY = 1 /* u of MOMENTUM and of EF21 with momentum; s of VARIANCE */,
     CG_EF_RECEIVED = 2 /* H of EF21, DIANA and LAQ; M of ONEBIT_ADAM; U of FILTERED; the base of DIFFERENCE */
 };

@@ -31,6 +31,9 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     /* a second leg would add the noise of one rank's operator to the mean of all ranks' */
     if (cg_ef_has_trait_(&ef->desc, CG_EF_UNBIASED_ONLY_) && !step_desc.route && !cg_same_op_(&step_desc.op, &dense))
         step_desc.route = CG_ROUTE_ALLGATHER;
+    if (cg_route_row_of_(step_desc.route)->traits & CG_ROUTE_ALLREDUCES_ &&
+        cg_ef_has_trait_(&ef->desc, CG_EF_UNBIASED_ONLY_) && !(cg_op_traits_(&ef->desc.op) & CG_IS_PRIVATE_))
+        step_desc.op = cg_ef_drawn_in_common_(step_desc.op);
     /* routes that need indices refuse a dense step */
     if (cg_same_op_(&step_desc.op, &dense) && cg_route_row_of_(step_desc.route)->traits & CG_ROUTE_NEEDS_INDICES_)
         step_desc.route = CG_ROUTE_AUTO;
@@ -146,6 +149,11 @@ static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc
     ctx->desc.flags |= CG_MAKES_PACKET_;
     if (!ef->desc.biased) ctx->desc.flags |= CG_FEEDS_BACK; /* or the report says what a biased operator does */
     if (s != CG_OK) return cg_ef_step_why_(ef, s, desc->side, grad, &ctx->step.op);
+    if (!cg_same_op_(&ctx->desc.op, &ctx->step.op)) { /* drawn in common, for this route */
+        ctx->step.op = ctx->desc.op;
+        s = cg_resolve_(&ctx->step.op, &ctx->step.side, ef->desc.n, &ctx->step.resolved);
+        if (s != CG_OK) return cg_ef_step_why_(ef, s, desc->side, grad, &ctx->step.op);
+    }
     carry = x ? cg_ef_exchange_resolve_(ef, transport, ctx, x) : cg_ef_exchange_resolve_apart_(ef, transport, ctx);
     if (ef->carry && carry > ef->desc.carry)
         return cg_ef_fail_(ef, CG_E_MEMORY, "cg_ef_desc.carry is too small: cg_exchange_carry gives its floats",

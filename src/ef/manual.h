@@ -82,8 +82,8 @@
 
    MEMORY. You own the buffer of cg_ef_memory() bytes; nothing allocates. It holds, for n elements,
      nothing       NONE
-     4 n bytes     CLASSIC, LOCO, SCALECOM, ECQ, SIGNUM, FILTERED, DIFFERENCE
-     8 n bytes     MOMENTUM, VARIANCE, EF21, DIANA, LAQ, ONEBIT_ADAM; 12 n for EF21 with momentum
+     4 n bytes     CLASSIC, LOCO, SCALECOM, ECQ, SIGNUM, DIFFERENCE
+     8 n bytes     MOMENTUM, VARIANCE, EF21, DIANA, LAQ, ONEBIT_ADAM, FILTERED; 12 n for EF21 with momentum
      n + n/32      CLASSIC, LOCO, SCALECOM and ECQ with desc.bytes: the residual in 8 bits
    and the scratch of the operator, for a selection of k values a list of about 2 k. LOCO, SCALECOM, ECQ, EF21, DIANA,
    LAQ and every kind with desc.bytes compute p (see KINDS) chunk by chunk and do not store it; a matrix operator, a
@@ -179,15 +179,16 @@
                   1-bit Adam and 1-bit LAMB (Tang 21) after their warm-up, with the variance frozen; update the model by
                   cg_ef_precondition
      NONE         p = g                        keeps nothing; result mean D
-     FILTERED     p = momentum U + g           U' := mean D; result U' - momentum U; U := U'
-                  holds: the buffer of an SGD with that momentum is U
+     FILTERED     u := momentum u + g          U' := mean D; result U' - momentum U; U := U'
+                  p = u                        holds: the buffer of an SGD with that momentum is U
      DIFFERENCE   p = x - base, of models x    base := base + lambda mean D, which is the result; lambda 1
                   holds: base has the same bits on all ranks; its expected move is lambda times the mean of all p
 
    WITHOUT A RESIDUAL. What NONE, FILTERED and DIFFERENCE do not send is not sent later, so they take unbiased
    operators alone (desc.biased lets NONE take others, and its reports say what that does) and use them as they are:
-   random-k times n/k, nothing divided by 1 + w. Let ranks draw for themselves (:private), or their errors add up. A
-   step that fails leaves nothing in the state: repeat it, or go on.
+   random-k times n/k, nothing divided by 1 + w. Every rank draws samples and rotations for itself (:private), as errors
+   of common draws would add up; only routes that sum packets, as linear, have common ones. A step that fails leaves
+   nothing in the state of NONE and DIFFERENCE: repeat it, or go on.
      Error feedback is the wrong tool under Adam: what it delays is small in the gradient's norm and huge in Adam's,
    where it is divided by the root of the variance. DIFFERENCE compresses after the optimizer instead: every rank's own
    Adam, AdamW or any other optimizer takes its step (or H of them) on its own model with its own gradient, and then
@@ -203,10 +204,10 @@
    Where the route has a second leg the mean is compressed again, by an unbiased operator. Differences that Adam has
    made are about as large everywhere, so that random-k with EDEN at 1 bit has a quarter of the error of rate or wangni
    at the same bytes; of gradients their errors are within a factor of two.
-     FILTERED is for SGD with momentum, left as it is in your optimizer: noise of the operator enters the running mean
-   once, where the gradient's own noise has been averaged already. Not with Nesterov, which amplifies it, nor with Adam.
-   Noise that is a share w of what is sent, from N ranks, must not grow in U: momentum^2 (1 + w/N) has to stay below 1,
-   so that momentum .9 bears w up to N/5.
+     FILTERED is for SGD with momentum, left as it is in your optimizer: every rank keeps the momentum u of its own
+   gradients, and sends that, where the gradient's own noise is averaged already; U, the mean of what was received, is
+   what your optimizer has. Not with Nesterov, which amplifies the noise, nor with Adam. A gradient whose step failed
+   is in u, as the stats say (kept).
 
    THE SAVED STATE, little-endian, every section filled to a multiple of 4 bytes:
      byte 0   "cgef"    4 version u32    8 kind u32    12 sections that follow u32: bits 0, 1, 2 and 3
@@ -218,7 +219,7 @@
      byte 208 mark u64 in version 2, which is that of kinds with H or M; zeros in version 1, of all others and of H or M
               as 0.1 saved them: then the mark begins anew, with what was received    216 zeros
      byte 240 checksum of everything else, as in a packet
-     byte 256 the sections: bit 0 e, u of SIGNUM or h, or in its place bit 3 e in 8 bits; bit 1 u or s; bit 2 H, M, U of
-              FILTERED or the base.
+     byte 256 the sections: bit 0 e, u of SIGNUM and FILTERED or h, or in its place bit 3 e in 8 bits; bit 1 u or s;
+              bit 2 H, M, U of FILTERED or the base.
               Then carry and warm. All are f32, but e in 8 bits is n codes and then a u16 for every 64 of them, the
               upper half of their f32 scale */

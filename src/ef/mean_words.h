@@ -444,13 +444,11 @@ static const cg_setting_ *cg_setting_at_(uint32_t i) { return i < CG_SETTING_COU
 
 /* What kinds without a residual are given where the text has no operator: 80 times fewer bits. */
 static cg_op cg_mean_unbiased_op_(void) { return cg_unbiased(cg_rate(0.4f)); }
-/* Kinds without a residual have independent errors where every rank draws for itself, as long as packets are decoded,
-   and not summed in their domain. */
+/* As the state will draw, so that what is printed is what is sent. */
 static void cg_mean_draw_privately_(cg_mean_config_ *c) {
-    cg_op own = cg_private(c->op);
-    if (cg_ef_has_trait_(&c->ef, CG_EF_UNBIASED_ONLY_) && !c->by_shape && cg_op_check_(&own) == CG_OK &&
+    if (cg_ef_has_trait_(&c->ef, CG_EF_UNBIASED_ONLY_) && !c->by_shape &&
         !(cg_route_row_of_(c->route)->traits & CG_ROUTE_ALLREDUCES_))
-        c->op = own;
+        c->op = cg_ef_drawn_by_rank_(c->op);
 }
 
 static void cg_mean_choose_classic_(cg_mean_config_ *c) { c->ef.kind = CG_EF_CLASSIC; }

@@ -39,11 +39,12 @@ static void cg_ef_coefficients_none_(cg_ef_step_ *st, float decay) {
     (void)decay;
     st->p_from_e = 0.0f;
 }
-/* What was received takes the place of e. */
 static void cg_ef_coefficients_filtered_(cg_ef_step_ *st, float decay) {
     (void)decay;
-    st->p_from_e = st->ef->desc.momentum;
+    st->e_from_g = st->grad_scale;
+    st->e_from_e = st->ef->desc.momentum;
 }
+/* What was received takes the place of e. */
 static void cg_ef_coefficients_models_(cg_ef_step_ *st, float decay) {
     (void)decay;
     st->p_from_e = cg_ef_begins_(st->ef) ? 0.0f : -1.0f;
@@ -99,6 +100,10 @@ static double cg_ef_compensate_signum_(const cg_ef_step_ *st, size_t first, size
     const float m = st->ef->desc.momentum;
     (void)first;
     return cg_ef_axpby_fading_(st, g, many, cg_times_(st->grad_scale, 1.0f - m), m, e);
+}
+static double cg_ef_compensate_filtered_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+    (void)first;
+    return cg_ef_axpby_fading_(st, g, many, st->grad_scale, st->ef->desc.momentum, e);
 }
 static double cg_ef_compensate_variance_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     const float a = st->grad_scale;
@@ -175,9 +180,10 @@ static const cg_ef_row_ cg_ef_rows_[] = {
         CG_EF_KEEPS_NOTHING_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_ | CG_EF_UNBIASED_ONLY_, 1.0f, 0,
         cg_ef_sent_none_, cg_ef_coefficients_none_, NULL, NULL, NULL },
     { CG_EF_FILTERED, "filtered", "momentum!",
-        CG_EF_KEEPS_NOTHING_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_ | CG_EF_UNBIASED_ONLY_ |
+        CG_EF_IN_PLACE_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_ | CG_EF_UNBIASED_ONLY_ |
             CG_EF_KEEPS_RECEIVED_ | CG_EF_COPIES_RECEIVED_ | CG_EF_TAKES_MOMENTUM_ | CG_EF_NEEDS_MOMENTUM_,
-        1.0f, 0, cg_ef_sent_none_, cg_ef_coefficients_filtered_, NULL, NULL, cg_ef_receive_filtered_ },
+        1.0f, 0, cg_ef_sent_none_, cg_ef_coefficients_filtered_, cg_ef_compensate_filtered_, NULL,
+        cg_ef_receive_filtered_ },
     { CG_EF_DIFFERENCE, "difference", "lambda",
         CG_EF_KEEPS_NOTHING_ | CG_EF_HAS_NO_RESIDUAL_ | CG_EF_TAKES_OP_AS_IS_ | CG_EF_UNBIASED_ONLY_ |
             CG_EF_KEEPS_RECEIVED_ | CG_EF_COPIES_RECEIVED_ | CG_EF_TAKES_MODELS_,

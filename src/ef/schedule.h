@@ -90,8 +90,21 @@ static cg_op cg_ef_warmup_op_(const cg_ef_desc *d, cg_op op, uint64_t step) {
     if (after != before) cg_op_set_ratio_(&op, after);
     return op;
 }
+/* op with samples and rotations of each rank's own, if it has any. */
+static cg_op cg_ef_drawn_by_rank_(cg_op op) {
+    const cg_op own = cg_private(op);
+    return cg_op_check_(&own) == CG_OK ? own : op;
+}
+/* op as all ranks draw it, for routes that sum packets in their domain. */
+static cg_op cg_ef_drawn_in_common_(cg_op op) {
+    if (!(cg_op_traits_(&op) & CG_IS_PRIVATE_)) return op;
+    op.sample.flags &= (uint8_t)~CG_FLAG_PRIVATE;
+    op.transform.flags &= (uint8_t)~CG_FLAG_PRIVATE;
+    return op;
+}
 /* The operator of the step in tag (NULL: zeros). It may be illegal, if the policy gave it. A random sample is used
-   unscaled, as its n/k would make the residual grow; only kinds without a residual take it scaled. */
+   unscaled, as its n/k would make the residual grow; only kinds without a residual take it scaled. Of kinds that keep
+   nothing every rank draws for itself. */
 static cg_op cg_ef_op_(const cg_ef *ef, const cg_tag *tag) {
     const cg_ef_desc *d = &ef->desc;
     const cg_tag none = CG_ZERO;
@@ -106,5 +119,5 @@ static cg_op cg_ef_op_(const cg_ef *ef, const cg_tag *tag) {
     if (d->policy) op = d->policy(d->policy_user, tag, d->n, op);
     op = cg_ef_warmup_op_(d, op, tag->step - d->dense_steps);
     if (op.sample.id && !cg_ef_has_trait_(d, CG_EF_TAKES_OP_AS_IS_)) op = cg_unscaled(op);
-    return op;
+    return cg_ef_has_trait_(d, CG_EF_UNBIASED_ONLY_) ? cg_ef_drawn_by_rank_(op) : op;
 }
