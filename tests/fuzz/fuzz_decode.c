@@ -190,11 +190,11 @@ static void attempt(const unsigned char *packet, size_t len, size_t n) {
     MUST(cg_isa_force(CG_ISA_AUTO) == CG_OK);
     if (truth == CG_OK) {
         MUST(seen == CG_OK && info.n == n && info.packet_bytes == len &&
-            (info.k <= info.drawn || info.op.transform.id) && info.drawn <= info.n);
+            (info.k <= info.drawn || info.op.transform.id || info.segments) && info.drawn <= info.n);
         prepare(n);
         s = cg_decompress(packet, len, y + GUARD, n); /* knows no codec and no support */
-        MUST(s == CG_OK || (s == CG_E_VERSION && info.op.quantize.id >= CG_QUANTIZE_USER) ||
-            (s == CG_E_ARG && info.op.select.id == CG_SELECT_GIVEN));
+        MUST(s == CG_OK || (s == CG_E_VERSION && (info.op.quantize.id >= CG_QUANTIZE_USER || info.segments)) ||
+            (s == CG_E_ARG && (info.op.select.id == CG_SELECT_GIVEN || info.segments)));
         for (size_t i = 0; s == CG_OK && i < n; i++) MUST((fuzz_bits(y[GUARD + i]) & 0x7f800000u) != 0x7f800000u);
     }
     prepare(n);
@@ -206,8 +206,21 @@ static void attempt(const unsigned char *packet, size_t len, size_t n) {
         if (bits != fuzz_bits(before[i])) cleared++;
         MUST(bits == fuzz_bits(before[i]) || (bits == 0 && s == CG_OK));
     }
-    if (truth == CG_OK && s == CG_OK) MUST(cleared == (info.op.transform.id ? info.drawn : info.k));
-    if (truth == CG_OK && info.op.quantize.id < CG_QUANTIZE_USER)
+    for (size_t i = 0; truth == CG_OK && i < info.segments && i < 16; i++) { /* each says what it is by itself */
+        unsigned char *one;
+        size_t one_len;
+        cg_info part;
+        MUST(cg_segment_inspect(packet, len, i, &part, NULL) == CG_OK && part.packet_bytes <= len + CG_HEADER_BYTES);
+        one = (unsigned char *)malloc(part.packet_bytes);
+        if (!one) abort();
+        cg_extra side = side_for(n, 0);
+        if (cg_segment_copy(&side, packet, len, i, one, part.packet_bytes, &one_len) == CG_OK)
+            MUST(one_len == part.packet_bytes && cg_inspect(one, one_len, &part) == CG_OK);
+        else MUST(part.op.select.id == CG_SELECT_GIVEN || info.segments > 1);
+        free(one);
+    }
+    if (truth == CG_OK && s == CG_OK && !info.segments) MUST(cleared == (info.op.transform.id ? info.drawn : info.k));
+    if (truth == CG_OK && info.op.quantize.id < CG_QUANTIZE_USER && !info.segments)
         MUST(s == CG_OK || (s == CG_E_UNSUPPORTED && info.op.select.id == CG_SELECT_GIVEN));
     if (n <= MAX_N) as_support(packet, len, n, s);
 }
@@ -244,7 +257,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 /* x as a packet, at most cap bytes; 0: larger, or refused. */
 static size_t pack(
     const cg_op *op, const cg_tag *by, const cg_extra *side, const float *x, size_t n, unsigned char *out, size_t cap) {
-    size_t bound = cg_bound(op, n), bytes = cg_scratch(op, n), len = 0;
+    size_t bound = cg_bound_with(op, side, n), bytes = cg_scratch_with(op, side, n), len = 0;
     unsigned char *packet = (unsigned char *)malloc(bound + 1);
     void *scratch = malloc(bytes + 1);
     cg_status s;
@@ -257,19 +270,22 @@ static size_t pack(
     free(scratch);
     return len;
 }
+enum { ALL_GOLDEN = GOLDEN_CASES + GOLDEN_SEGMENTED };
 /* A packet of golden.h. Scales that were agreed on are not known here: the others have all kinds of them. */
 static size_t golden_packet(uint32_t which, uint32_t rank, unsigned char *out, size_t cap) {
     static float x[GOLDEN_MAX];
-    const golden_case *c = &golden_cases[which];
+    const golden_case *c = which < GOLDEN_CASES ? &golden_cases[which] : &golden_segmented[which - GOLDEN_CASES];
     cg_tag by = tag;
-    cg_extra side;
+    cg_extra side, cut_side = CG_ZERO;
+    golden_cut cut;
     cg_op op;
     size_t len;
     if (c->n > MAX_N || c->n > GOLDEN_MAX) return 0;
     by.rank = rank;
-    MUST(cg_op_parse(&op, c->op) == CG_OK);
+    MUST(cg_op_parse(&op, golden_text(c->op, c->n, &cut, &cut_side)) == CG_OK);
     golden_fill(x, c->n);
     MUST(golden_side(&op, &tag, x, c->n, &side) == 0);
+    side.segments = cut_side.segments;
     len = pack(&op, &by, &side, x, c->n, out, cap);
     golden_side_done(&side);
     return len;
@@ -293,13 +309,27 @@ static size_t any_packet(const uint8_t *choices, size_t many, uint32_t rank, uns
 }
 static size_t fuzz_fresh(uint32_t which, uint64_t *dice, uint8_t *out, size_t cap) {
     uint8_t choices[32];
-    if (which < GOLDEN_CASES) return golden_packet(which, 3, out, cap);
+    if (which < ALL_GOLDEN) return golden_packet(which, 3, out, cap);
     fuzz_bytes(dice, choices, sizeof choices);
     return any_packet(choices, sizeof choices, 3, out, cap);
 }
 
 static size_t mutate(unsigned char *p, size_t len, size_t cap, uint64_t *dice) {
-    for (uint32_t times = 1 + fuzz_roll(dice, 3); times; times--) len = fuzz_packet_mutate(p, len, cap, dice);
+    const int segmented = len > CG_HEADER_BYTES && p[4] == 2;
+    for (uint32_t times = 1 + fuzz_roll(dice, 3); times; times--) {
+        const uint64_t table = len > CG_HEADER_BYTES ? fuzz_load(p + 136, 8) : 0;
+        if (!segmented || !table || table > len - CG_HEADER_BYTES || fuzz_roll(dice, 3) == 0)
+            len = fuzz_packet_mutate(p, len, cap, dice);
+        else { /* a byte of the table of segments; or one more here and one less there, so that sums stay */
+            unsigned char *at = p + len - table + fuzz_roll(dice, (uint32_t)table);
+            const uint32_t way = fuzz_roll(dice, 4);
+            *at = (unsigned char)(way == 0 ? fuzz_roll(dice, 256)
+                    : way == 1             ? *at ^ (1u << fuzz_roll(dice, 8))
+                                           : *at + 1u);
+            at = p + len - table + fuzz_roll(dice, (uint32_t)table);
+            if (way == 3) *at = (unsigned char)(*at - 1u);
+        }
+    }
     return len;
 }
 
@@ -322,7 +352,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     for (long r = 0; r < rounds; r++) {
-        const uint32_t which = (uint32_t)(r / 2 % GOLDEN_CASES);
+        const uint32_t which = (uint32_t)(r / 2 % ALL_GOLDEN);
         uint8_t choices[32];
         size_t len, sibling_len;
         fuzz_bytes(&dice, choices, sizeof choices);
@@ -333,7 +363,7 @@ int main(int argc, char **argv) {
             len = any_packet(choices, sizeof choices, 3, packet, sizeof packet);
             sibling_len = any_packet(choices, sizeof choices, 2, sibling, sizeof sibling);
         }
-        if (r >= 2 * GOLDEN_CASES || r % 2 == 0) len = mutate(packet, len, sizeof packet, &dice);
+        if (r >= 2 * ALL_GOLDEN || r % 2 == 0) len = mutate(packet, len, sizeof packet, &dice);
         LLVMFuzzerTestOneInput(packet, len);
         if (r % 4 < 2) sibling_len = mutate(sibling, sibling_len, sizeof sibling, &dice);
         fuzz_seal(packet, len);
