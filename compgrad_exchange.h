@@ -357,7 +357,10 @@ enum {
     CG_CORRELATED = 128,
     /* dense vectors on the route linear: on the terms of MPI_IN_PLACE, x holds anything after an error, and report.used
        is NULL. One pass over x less. Without effect elsewhere, with into, and with CG_FEEDS_BACK */
-    CG_IN_PLACE = 256
+    CG_IN_PLACE = 256,
+    /* of a layer of cg_exchange_layers with fewer than `small` values: it keeps its operator, and travels by allgather
+       with all such layers in one packet, of which each is a segment */
+    CG_ONE_PACKET = 512
 };
 
 /* A zero field means its default. All fields must be equal on all ranks, except weight, score, carry, warm, side, into,
@@ -1652,7 +1655,7 @@ static const char *cg_bad_bounds_(const cg_ex_ *ex) {
 static const char *cg_bad_field_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
     const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK | CG_CORRELATED |
-        CG_TOGETHER | CG_IN_PLACE | CG_SECOND_ROUND_ | CG_NEEDS_MINE_ | CG_MAKES_PACKET_;
+        CG_TOGETHER | CG_IN_PLACE | CG_ONE_PACKET | CG_SECOND_ROUND_ | CG_NEEDS_MINE_ | CG_MAKES_PACKET_;
     if (!cg_is_known_(d->route, d->fold) || (d->flags & ~flags)) return "unknown route, fold or flag";
     if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
         return "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it";
@@ -4814,11 +4817,110 @@ static cg_status cg_joined_run_(const cg_joined_ *j, cg_ex_ *opening, cg_ex_ *ex
     return s;
 }
 
+/* src/exchange/packed.h */
+/* packed: small layers that keep their operators, as the segments of one packet
+
+   Offers   cg_packed_, cg_packed_fits_, cg_packed_plan_, cg_packed_room_, cg_packed_fill_
+   Needs    exchange, memory (cg_arena_), core's segments
+   Touches  its arrays in the caller's mem; report.used of the layers
+   Layers with CG_ONE_PACKET that are small enough travel by allgather, each with its own operator, scales, selection
+   and tensor. What was used of each is its segment of this rank's packet, as a packet of its own. */
+
+typedef struct cg_packed_ {
+    size_t count;      /* of segments; 0: none, and then nothing below matters */
+    uint64_t bound;    /* of the packet */
+    uint64_t scratch;  /* to compress any of them */
+    uint32_t traits;   /* of any */
+    size_t used_bytes; /* of all segments as packets of their own */
+    cg_segments segments;
+    cg_extra side;
+    /* in mem: */
+    size_t *n;
+    uint32_t *op, *tensor;
+    cg_op *ops;
+} cg_packed_;
+/* Can layer d travel so? first: the first that does. */
+static int cg_packed_fits_(const cg_exchange_desc *d, size_t n, const cg_exchange_desc *first) {
+    const uint32_t alike = CG_CORRELATED | CG_ONE_PACKET, never = CG_AGREE_SCALES | CG_ABSTAIN | CG_MAY_ABSTAIN;
+    const cg_extra *side = d->side;
+    cg_resolved_ r;
+    if ((d->flags ^ first->flags) & alike || d->flags & never) return 0;
+    if (d->route != CG_ROUTE_ALLGATHER && d->route != CG_ROUTE_AUTO) return 0;
+    if (d->tag.seed != first->tag.seed || d->tag.step != first->tag.step) return 0;
+    if (side && (side->aux || side->scale || side->support || side->codec_count || side->segments)) return 0;
+    if (cg_resolve_(&d->op, NULL, n, &r) != CG_OK || !r.bound)
+        return 0; /* alone, it is refused with its own sentence */
+    if (r.plan.traits & (CG_NEEDS_SUPPORT_ | CG_NEEDS_AUX_)) return 0;
+    return !(r.plan.traits & CG_IS_LINEAR_MATRIX_) || d->route == CG_ROUTE_ALLGATHER;
+}
+/* Counts a layer in; all of them before cg_packed_plan_. An entry of the table takes less than 140 bytes, the operator
+   included. */
+static void cg_packed_add_(cg_packed_ *p, const cg_exchange_desc *d, size_t n) {
+    cg_resolved_ r;
+    if (cg_resolve_(&d->op, NULL, n, &r) != CG_OK) return; /* it was resolved before */
+    if (!p->count++) p->bound = CG_HEADER_BYTES + 16;
+    p->bound = cg_add_sat_(p->bound, cg_add_sat_(r.bound - CG_HEADER_BYTES, 140));
+    cg_max_update_(&p->scratch, r.scratch_bytes);
+    p->traits |= r.plan.traits;
+    p->used_bytes = (size_t)cg_add_sat_(p->used_bytes, r.bound);
+}
+static void cg_packed_plan_(cg_packed_ *p, cg_arena_ *arena) {
+    p->n = (size_t *)(void *)cg_arena_take_(arena, cg_mul_sat_(sizeof(size_t), p->count));
+    p->op = (uint32_t *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, p->count));
+    p->tensor = (uint32_t *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, p->count));
+    p->ops = (cg_op *)(void *)cg_arena_take_(arena, cg_mul_sat_(sizeof(cg_op), p->count));
+}
+/* Bytes of mem for their exchange, before there are arrays. */
+static uint64_t cg_packed_room_(const cg_packed_ *p, const cg_transport *t, const cg_exchange_desc *desc, size_t n) {
+    const cg_fenv_ env = cg_fenv_enter_();
+    cg_exchange_desc d = *desc;
+    cg_exchange_state ex;
+    cg_resolved_ r;
+    uint64_t bytes;
+    memset(&r, 0, sizeof r);
+    d.side = NULL;
+    r.bound = cg_size_or_zero_(p->bound);
+    r.scratch_bytes = p->scratch;
+    r.plan.traits = p->traits;
+    r.plan.n = r.plan.sampled_n = r.plan.transformed_n = r.plan.max_selected = n;
+    r.plan.values_per_index = r.segments_hash = 1;
+    bytes = cg_exchange_resolve_(&ex, &d, t, n, &r, 1);
+    cg_fenv_leave_(env);
+    return cg_add_sat_(bytes, 63) & ~(uint64_t)63;
+}
+/* Number of an operator among those of the table. */
+static uint32_t cg_packed_number_(cg_packed_ *p, const cg_op *op, const cg_op *common) {
+    const cg_op dense = cg_dense();
+    size_t j = 0;
+    if (cg_same_op_(op, common) && op->k == common->k) return CG_SEGMENT_OP;
+    if (cg_same_op_(op, &dense)) return CG_SEGMENT_EXACT;
+    while (j < p->segments.op_count && !(cg_same_op_(op, &p->ops[j]) && op->k == p->ops[j].k)) j++;
+    if (j == p->segments.op_count) p->ops[p->segments.op_count++] = *op;
+    return CG_SEGMENT_OPS + (uint32_t)j;
+}
+/* Layer number i of them, in order; desc: of their exchange. */
+static void cg_packed_fill_(cg_packed_ *p, size_t i, const cg_exchange_desc *d, size_t n, cg_exchange_desc *desc) {
+    if (i == 0) {
+        desc->op = d->op;
+        p->segments.n = p->n;
+        p->segments.op = p->op;
+        p->segments.ops = p->ops;
+        p->segments.tensor = p->tensor;
+        p->segments.count = p->count;
+        p->segments.op_count = 0;
+        p->side.segments = &p->segments;
+        desc->side = &p->side;
+    }
+    p->n[i] = n;
+    p->tensor[i] = d->tag.tensor;
+    p->op[i] = cg_packed_number_(p, &d->op, &desc->op);
+}
+
 /* src/exchange/layers.h */
 /* layers: many exchanges that share one opening, and small layers that travel as one vector
 
    Offers   cg_exchange_layers, cg_exchange_layers_memory, cg_used_decode
-   Needs    exchange, joined, memory (cg_arena_), opening
+   Needs    exchange, packed, joined, memory (cg_arena_), opening
    Touches  the layers' x, into, model, status and report; the caller's mem
    All exchanges are started, then a first round compares one record for all of them, a second moves the opening records
    of all, a verdict follows if the messages of any exchange depend on records, and the routes follow one after the
@@ -4833,6 +4935,7 @@ typedef struct cg_batch_ {
     size_t flat_n;              /* values of all small layers */
     size_t exchange_count;      /* long layers, and one for all the small ones */
     cg_exchange_desc flat_desc; /* of the small ones */
+    cg_packed_ packed;          /* the small ones, if they keep their operators */
     uint32_t route;             /* of all exchanges; CG_ROUTE_AUTO if they differ */
     cg_joined_ joined;          /* exchanges of low-rank layers */
     /* in mem: */
@@ -4849,7 +4952,8 @@ static int cg_batch_is_small_(const cg_batch_ *p, size_t i) {
     const cg_exchange_desc *d = &p->layers[i].desc,
                            *first = p->first_small < p->count ? &p->layers[p->first_small].desc : d;
     return p->layers[i].n < p->small_below && cg_fold_row_of_(d->fold)->traits & CG_FOLD_IS_LINEAR_ &&
-        d->fold == first->fold && cg_as_bits_(d->weight) == cg_as_bits_(first->weight);
+        d->fold == first->fold && cg_as_bits_(d->weight) == cg_as_bits_(first->weight) &&
+        (!((d->flags | first->flags) & CG_ONE_PACKET) || cg_packed_fits_(d, p->layers[i].n, first));
 }
 /* Exchanges go by the index of their layer; count stands for that of the small ones. */
 static const cg_exchange_desc *cg_batch_desc_(const cg_batch_ *p, size_t i) {
@@ -4872,6 +4976,10 @@ static uint64_t cg_batch_room_(const cg_transport *t, const cg_exchange_desc *de
     cg_fenv_leave_(env);
     return cg_add_sat_(bytes, 63) & ~(uint64_t)63;
 }
+static uint64_t cg_batch_room_of_(const cg_batch_ *p, const cg_transport *t, size_t i, cg_joined_ *joined) {
+    if (i == p->count && p->packed.count) return cg_packed_room_(&p->packed, t, &p->flat_desc, p->flat_n);
+    return cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i), joined);
+}
 /* Bytes of mem, which is aligned to 64; base NULL: only these. Otherwise p has the places in it, too. */
 static uint64_t cg_batch_mem_plan_(
     cg_batch_ *p, const cg_layer *layers, size_t count, size_t small, const cg_transport *t, uint8_t *base) {
@@ -4889,9 +4997,14 @@ static uint64_t cg_batch_mem_plan_(
         if (p->first_small < count && cg_batch_is_small_(p, i)) {
             p->flat_n = (size_t)cg_add_sat_(p->flat_n, layers[i].n);
             p->flat_desc.common = cg_mix64_(p->flat_desc.common ^ layers[i].desc.common);
-            p->flat_desc.flags |= layers[i].desc.flags & (CG_CONFIRM | CG_TOGETHER);
-            used = cg_add_sat_(used, cg_dense_bound_(layers[i].n));
+            p->flat_desc.flags |= layers[i].desc.flags & (CG_CONFIRM | CG_TOGETHER | CG_CORRELATED | CG_FEEDS_BACK);
+            if (layers[i].desc.flags & CG_ONE_PACKET) cg_packed_add_(&p->packed, &layers[i].desc, layers[i].n);
+            else used = cg_add_sat_(used, cg_dense_bound_(layers[i].n));
         }
+    if (p->packed.count) {
+        used = p->packed.used_bytes;
+        p->flat_desc.route = CG_ROUTE_ALLGATHER;
+    } else p->flat_desc.flags &= ~(uint32_t)(CG_CORRELATED | CG_FEEDS_BACK);
     if (p->first_small < count) {
         p->flat_desc.fold = layers[p->first_small].desc.fold;
         p->flat_desc.weight = layers[p->first_small].desc.weight;
@@ -4907,10 +5020,11 @@ static uint64_t cg_batch_mem_plan_(
         &arena, cg_mul_sat_((uint64_t)t->size, cg_mul_sat_(p->exchange_count, CG_RECORD_BYTES_)));
     p->flat_grad = (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, p->flat_n));
     p->contrib = cg_arena_take_(&arena, used);
+    cg_packed_plan_(&p->packed, &arena);
     p->exchange_mem = cg_arena_take_(&arena, 0);
     arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, &default_desc, 0, NULL)); /* for the opening */
     for (size_t i = cg_batch_next_(p, before_first); i <= count; i = cg_batch_next_(p, i))
-        arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i), &p->joined));
+        arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_of_(p, t, i, &p->joined));
     cg_joined_plan_(&p->joined, t, &arena);
     return arena.bytes;
 }
@@ -4920,16 +5034,21 @@ CG_API_ size_t cg_exchange_layers_memory(
     if ((!layers && count) || !transport || cg_transport_error_(transport)) return 0;
     return cg_size_or_zero_(cg_add_sat_(cg_batch_mem_plan_(&p, layers, count, small, transport, NULL), 64));
 }
-/* Copies the small layers to flat_grad, and each as a dense packet to contrib: they are sent without loss. NULL: one of
-   them has values but no x. */
+/* Copies the small layers to flat_grad, and unless they keep their operators each as a dense packet to contrib, as they
+   are then sent without loss. NULL: one of them has values but no x. */
 static float *cg_batch_flatten_(cg_batch_ *p, cg_layer *layers) {
     const cg_op dense = cg_dense();
-    size_t at = 0, used = 0, len;
+    size_t at = 0, used = 0, packed = 0, len;
     int none_missing = 1;
     for (size_t i = p->first_small; i < p->count; i++) {
         if (!cg_batch_is_small_(p, i)) continue;
         if (layers[i].x) memcpy(p->flat_grad + at, layers[i].x, 4 * layers[i].n);
         else none_missing &= !layers[i].n;
+        if (p->packed.count) {
+            cg_packed_fill_(&p->packed, packed++, &layers[i].desc, layers[i].n, &p->flat_desc);
+            at += layers[i].n;
+            continue;
+        }
         layers[i].report.used = p->contrib + used;
         if (cg_compress_checked_(&dense, NULL, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n,
                 p->contrib + used, (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK)
@@ -4943,11 +5062,22 @@ static float *cg_batch_flatten_(cg_batch_ *p, cg_layer *layers) {
 /* Result, status and report of the exchange of the small layers to each of them. */
 static void cg_batch_unflatten_(const cg_batch_ *p, cg_layer *layers, const cg_ex_ *ex) {
     const cg_fenv_ env = cg_fenv_enter_(); /* for the step of a model */
-    size_t at = 0;
+    size_t at = 0, split = 0, split_len = 0;
+    cg_info info;
+    /* cannot fail: it is this rank's own packet, and there is room */
+    if (p->packed.count && ex->status == CG_OK &&
+        cg_segments_split(NULL, ex->report.used, ex->report.used_len, p->contrib, p->packed.used_bytes, &split_len) !=
+            CG_OK)
+        split_len = 0;
     for (size_t i = p->first_small; i < p->count; i++) {
         const void *used = layers[i].report.used;
-        const size_t len = layers[i].report.used_len;
+        size_t len = layers[i].report.used_len;
         if (!cg_batch_is_small_(p, i)) continue;
+        if (p->packed.count && split < split_len && cg_inspect(p->contrib + split, split_len - split, &info) == CG_OK) {
+            used = p->contrib + split;
+            len = info.packet_bytes;
+            split += len;
+        }
         layers[i].status = ex->status;
         layers[i].report = ex->report;
         layers[i].report.used = ex->status == CG_OK ? used : NULL;
@@ -5008,7 +5138,7 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
     float *flat = p->first_small < p->count ? cg_batch_flatten_(p, layers) : NULL;
     for (size_t i = cg_batch_next_(p, before_first); i <= p->count; i = cg_batch_next_(p, i), exchange++) {
         cg_ex_ *ex = &p->exchanges[exchange];
-        const size_t room = (size_t)cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i), NULL);
+        const size_t room = (size_t)cg_batch_room_of_(p, t, i, NULL);
         float *grad = i < p->count ? layers[i].x : flat;
         cg_ex_init_(ex, cg_batch_desc_(p, i), t, grad, cg_batch_n_(p, i));
         ex->desc.flags |= CG_SECOND_ROUND_;

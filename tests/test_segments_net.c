@@ -15,7 +15,7 @@ static const uint32_t exact_third[TENSORS] = { 0, 1, 0, 1, 0, 0, 2 };
 typedef struct job {
     cg_op op, other;
     uint32_t route, kind, flags;
-    int together, mixed, ef, differs, global;
+    int together, mixed, ef, differs, global, layers;
     float weight;
     float x[RANKS][TOTAL], used[RANKS][TOTAL], error[RANKS][TOTAL];
     cg_status status[RANKS];
@@ -82,7 +82,29 @@ static int worker(cg_threads_world *world, int rank, void *user) {
     segments = segments_of(k, rank, n);
     side.segments = &segments;
     for (size_t i = 0; i < TOTAL; i++) k->x[rank][i] = value(rank, i, 0);
-    if (!k->ef && k->together) {
+    if (!k->ef && k->layers) {
+        cg_layer list[TENSORS];
+        size_t bytes;
+        void *mem;
+        memset(list, 0, sizeof list);
+        for (uint32_t l = 0; l < TENSORS; at += lengths[l++]) {
+            list[l].desc = desc_of(k, rank, l, 3);
+            if (k->mixed && exact_third[l]) list[l].desc.op = exact_third[l] == 1 ? cg_dense() : k->other;
+            list[l].desc.flags |= CG_ONE_PACKET | CG_CONFIRM;
+            list[l].x = k->x[rank] + at;
+            list[l].n = lengths[l];
+        }
+        bytes = cg_exchange_layers_memory(list, TENSORS, 2000, &t); /* one is alone */
+        mem = take(bytes);
+        k->status[rank] = cg_exchange_layers(list, TENSORS, 2000, &t, mem, bytes, &k->report[rank]);
+        k->bytes_out[rank] = k->report[rank].bytes_out;
+        at = 0;
+        for (int l = 0; l < TENSORS && k->status[rank] == CG_OK; at += lengths[l++])
+            if (cg_used_decode(
+                    NULL, list[l].report.used, list[l].report.used_len, 1, 0, k->used[rank] + at, lengths[l]) != CG_OK)
+                abort();
+        free(mem);
+    } else if (!k->ef && k->together) {
         cg_exchange_desc d = desc_of(k, rank, 0, 3);
         d.side = &side;
         k->status[rank] = plain(k, rank, &t, &d, 0, TOTAL);
@@ -116,6 +138,27 @@ static int worker(cg_threads_world *world, int rank, void *user) {
         for (int step = 0; step < STEPS && k->status[rank] == CG_OK; step++) {
             for (size_t i = 0; i < TOTAL; i++) k->x[rank][i] = value(rank, i, step);
             at = 0;
+            if (k->layers) {
+                cg_layer list[TENSORS];
+                cg_ef *efs[TENSORS];
+                size_t bytes, many = 0;
+                void *room;
+                memset(list, 0, sizeof list);
+                for (int l = 0; l < TENSORS; at += lengths[l++]) {
+                    if (!mem[l]) continue;
+                    list[many].desc = desc_of(k, rank, (uint32_t)l, step);
+                    list[many].desc.flags |= CG_ONE_PACKET;
+                    list[many].x = k->x[rank] + at;
+                    list[many].n = lengths[l];
+                    efs[many++] = &ef[l];
+                }
+                bytes = cg_ef_layers_memory(efs, list, many, 100000, &t);
+                room = take(bytes);
+                k->status[rank] = cg_ef_exchange_layers(efs, list, many, 100000, &t, room, bytes, &k->report[rank]);
+                k->bytes_out[rank] += k->report[rank].bytes_out;
+                free(room);
+                continue;
+            }
             for (int l = 0; l < count && k->status[rank] == CG_OK; at += lengths[l++]) {
                 const cg_exchange_desc d = desc_of(k, rank, (uint32_t)l, step);
                 size_t bytes;
@@ -218,6 +261,42 @@ TEST memory_of_segments_is_that_of_each(void) {
     PASS();
 }
 
+TEST layers_in_one_packet_are_as_one_by_one(void) {
+    static const char *const texts[] = { "topk:0.05", "absmax:4:64", "topk:0.1|levels:7|golomb|huffman", "efsign",
+        "randk:0.2", "eden:2", "natural", "permk:3", "dense" };
+    for (int c = 0; c < 9; c++) {
+        for (int mixed = 0; mixed < 2; mixed++) {
+            both(mixed, 0, 0, c == 3 ? 1.5f : 0.0f);
+            at_once->layers = 1;
+            run(one_by_one, texts[c], CG_ROUTE_ALLGATHER, 0);
+            run(at_once, texts[c], CG_ROUTE_ALLGATHER, 0);
+            CHECK_CALL(compare(texts[c]));
+            ASSERT(at_once->bytes_out[0] < one_by_one->bytes_out[0]);
+        }
+    }
+    PASS();
+}
+
+TEST memory_of_layers_in_one_packet_is_that_of_each(void) {
+    static const struct {
+        const char *op;
+        uint32_t kind;
+    } c[] = { { "topk:0.05", CG_EF_CLASSIC }, { "topk:0.1|absmax:4:64:nearest", CG_EF_MOMENTUM },
+        { "efsign", CG_EF_LOCO }, { "topk:0.1|golomb", CG_EF_EF21 }, { "absmax:4:64", CG_EF_DIANA },
+        { "absmax:4:512", CG_EF_NONE } };
+    for (size_t i = 0; i < 6; i++) {
+        for (int mixed = 0; mixed < (i < 4 ? 2 : 1); mixed++) {
+            both(mixed, 1, c[i].kind, 0.0f);
+            at_once->layers = 1;
+            run(one_by_one, c[i].op, CG_ROUTE_ALLGATHER, 0);
+            run(at_once, c[i].op, CG_ROUTE_ALLGATHER, 0);
+            CHECK_CALL(compare(c[i].op));
+            ASSERT(at_once->bytes_out[0] < one_by_one->bytes_out[0]);
+        }
+    }
+    PASS();
+}
+
 TEST one_selection_of_all_tensors_between_ranks(void) {
     both(0, 0, 0, 0.0f);
     one_by_one->global = at_once->global = 1;
@@ -266,6 +345,8 @@ int main(int argc, char **argv) {
     if (!one_by_one || !at_once) return 2;
     RUN_TEST(one_exchange_of_segments_is_one_of_each);
     RUN_TEST(memory_of_segments_is_that_of_each);
+    RUN_TEST(layers_in_one_packet_are_as_one_by_one);
+    RUN_TEST(memory_of_layers_in_one_packet_is_that_of_each);
     RUN_TEST(one_selection_of_all_tensors_between_ranks);
     RUN_TEST(what_cannot_be_is_said_on_all_ranks);
     free(one_by_one);

@@ -536,6 +536,11 @@ CG_API_ CG_CHECKED_ cg_status cg_segment_inspect(
 CG_API_ CG_CHECKED_ cg_status cg_segment_copy(
     const cg_extra *side, const void *packet, size_t len, size_t i, void *out, size_t cap, size_t *out_len);
 
+/* All segments of a packet as packets of their own, one behind the other; cg_inspect tells where each ends. The length
+   of the packet plus CG_HEADER_BYTES for every segment suffices for cap. */
+CG_API_ CG_CHECKED_ cg_status cg_segments_split(
+    const cg_extra *side, const void *packet, size_t len, void *out, size_t cap, size_t *out_len);
+
 /* ---- adding packets without decoding them ----
    The packets must belong to one vector (equal n, seed, step and tensor) and have equal samples and transforms, and all
    or none of them a selection; otherwise CG_E_MISMATCH. The sum is again a packet:

@@ -110,7 +110,10 @@ enum {
     CG_CORRELATED = 128,
     /* dense vectors on the route linear: on the terms of MPI_IN_PLACE, x holds anything after an error, and report.used
        is NULL. One pass over x less. Without effect elsewhere, with into, and with CG_FEEDS_BACK */
-    CG_IN_PLACE = 256
+    CG_IN_PLACE = 256,
+    /* of a layer of cg_exchange_layers with fewer than `small` values: it keeps its operator, and travels by allgather
+       with all such layers in one packet, of which each is a segment */
+    CG_ONE_PACKET = 512
 };
 
 /* A zero field means its default. All fields must be equal on all ranks, except weight, score, carry, warm, side, into,

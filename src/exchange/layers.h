@@ -1,7 +1,7 @@
 /* layers: many exchanges that share one opening, and small layers that travel as one vector
 
    Offers   cg_exchange_layers, cg_exchange_layers_memory, cg_used_decode
-   Needs    exchange, joined, memory (cg_arena_), opening
+   Needs    exchange, packed, joined, memory (cg_arena_), opening
    Touches  the layers' x, into, model, status and report; the caller's mem
    All exchanges are started, then a first round compares one record for all of them, a second moves the opening records
    of all, a verdict follows if the messages of any exchange depend on records, and the routes follow one after the
@@ -16,6 +16,7 @@ typedef struct cg_batch_ {
     size_t flat_n;              /* values of all small layers */
     size_t exchange_count;      /* long layers, and one for all the small ones */
     cg_exchange_desc flat_desc; /* of the small ones */
+    cg_packed_ packed;          /* the small ones, if they keep their operators */
     uint32_t route;             /* of all exchanges; CG_ROUTE_AUTO if they differ */
     cg_joined_ joined;          /* exchanges of low-rank layers */
     /* in mem: */
@@ -32,7 +33,8 @@ static int cg_batch_is_small_(const cg_batch_ *p, size_t i) {
     const cg_exchange_desc *d = &p->layers[i].desc,
                            *first = p->first_small < p->count ? &p->layers[p->first_small].desc : d;
     return p->layers[i].n < p->small_below && cg_fold_row_of_(d->fold)->traits & CG_FOLD_IS_LINEAR_ &&
-        d->fold == first->fold && cg_as_bits_(d->weight) == cg_as_bits_(first->weight);
+        d->fold == first->fold && cg_as_bits_(d->weight) == cg_as_bits_(first->weight) &&
+        (!((d->flags | first->flags) & CG_ONE_PACKET) || cg_packed_fits_(d, p->layers[i].n, first));
 }
 /* Exchanges go by the index of their layer; count stands for that of the small ones. */
 static const cg_exchange_desc *cg_batch_desc_(const cg_batch_ *p, size_t i) {
@@ -55,6 +57,10 @@ static uint64_t cg_batch_room_(const cg_transport *t, const cg_exchange_desc *de
     cg_fenv_leave_(env);
     return cg_add_sat_(bytes, 63) & ~(uint64_t)63;
 }
+static uint64_t cg_batch_room_of_(const cg_batch_ *p, const cg_transport *t, size_t i, cg_joined_ *joined) {
+    if (i == p->count && p->packed.count) return cg_packed_room_(&p->packed, t, &p->flat_desc, p->flat_n);
+    return cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i), joined);
+}
 /* Bytes of mem, which is aligned to 64; base NULL: only these. Otherwise p has the places in it, too. */
 static uint64_t cg_batch_mem_plan_(
     cg_batch_ *p, const cg_layer *layers, size_t count, size_t small, const cg_transport *t, uint8_t *base) {
@@ -72,9 +78,14 @@ static uint64_t cg_batch_mem_plan_(
         if (p->first_small < count && cg_batch_is_small_(p, i)) {
             p->flat_n = (size_t)cg_add_sat_(p->flat_n, layers[i].n);
             p->flat_desc.common = cg_mix64_(p->flat_desc.common ^ layers[i].desc.common);
-            p->flat_desc.flags |= layers[i].desc.flags & (CG_CONFIRM | CG_TOGETHER);
-            used = cg_add_sat_(used, cg_dense_bound_(layers[i].n));
+            p->flat_desc.flags |= layers[i].desc.flags & (CG_CONFIRM | CG_TOGETHER | CG_CORRELATED | CG_FEEDS_BACK);
+            if (layers[i].desc.flags & CG_ONE_PACKET) cg_packed_add_(&p->packed, &layers[i].desc, layers[i].n);
+            else used = cg_add_sat_(used, cg_dense_bound_(layers[i].n));
         }
+    if (p->packed.count) {
+        used = p->packed.used_bytes;
+        p->flat_desc.route = CG_ROUTE_ALLGATHER;
+    } else p->flat_desc.flags &= ~(uint32_t)(CG_CORRELATED | CG_FEEDS_BACK);
     if (p->first_small < count) {
         p->flat_desc.fold = layers[p->first_small].desc.fold;
         p->flat_desc.weight = layers[p->first_small].desc.weight;
@@ -90,10 +101,11 @@ static uint64_t cg_batch_mem_plan_(
         &arena, cg_mul_sat_((uint64_t)t->size, cg_mul_sat_(p->exchange_count, CG_RECORD_BYTES_)));
     p->flat_grad = (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, p->flat_n));
     p->contrib = cg_arena_take_(&arena, used);
+    cg_packed_plan_(&p->packed, &arena);
     p->exchange_mem = cg_arena_take_(&arena, 0);
     arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, &default_desc, 0, NULL)); /* for the opening */
     for (size_t i = cg_batch_next_(p, before_first); i <= count; i = cg_batch_next_(p, i))
-        arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i), &p->joined));
+        arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_of_(p, t, i, &p->joined));
     cg_joined_plan_(&p->joined, t, &arena);
     return arena.bytes;
 }
@@ -103,16 +115,21 @@ CG_API_ size_t cg_exchange_layers_memory(
     if ((!layers && count) || !transport || cg_transport_error_(transport)) return 0;
     return cg_size_or_zero_(cg_add_sat_(cg_batch_mem_plan_(&p, layers, count, small, transport, NULL), 64));
 }
-/* Copies the small layers to flat_grad, and each as a dense packet to contrib: they are sent without loss. NULL: one of
-   them has values but no x. */
+/* Copies the small layers to flat_grad, and unless they keep their operators each as a dense packet to contrib, as they
+   are then sent without loss. NULL: one of them has values but no x. */
 static float *cg_batch_flatten_(cg_batch_ *p, cg_layer *layers) {
     const cg_op dense = cg_dense();
-    size_t at = 0, used = 0, len;
+    size_t at = 0, used = 0, packed = 0, len;
     int none_missing = 1;
     for (size_t i = p->first_small; i < p->count; i++) {
         if (!cg_batch_is_small_(p, i)) continue;
         if (layers[i].x) memcpy(p->flat_grad + at, layers[i].x, 4 * layers[i].n);
         else none_missing &= !layers[i].n;
+        if (p->packed.count) {
+            cg_packed_fill_(&p->packed, packed++, &layers[i].desc, layers[i].n, &p->flat_desc);
+            at += layers[i].n;
+            continue;
+        }
         layers[i].report.used = p->contrib + used;
         if (cg_compress_checked_(&dense, NULL, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n,
                 p->contrib + used, (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK)
@@ -126,11 +143,22 @@ static float *cg_batch_flatten_(cg_batch_ *p, cg_layer *layers) {
 /* Result, status and report of the exchange of the small layers to each of them. */
 static void cg_batch_unflatten_(const cg_batch_ *p, cg_layer *layers, const cg_ex_ *ex) {
     const cg_fenv_ env = cg_fenv_enter_(); /* for the step of a model */
-    size_t at = 0;
+    size_t at = 0, split = 0, split_len = 0;
+    cg_info info;
+    /* cannot fail: it is this rank's own packet, and there is room */
+    if (p->packed.count && ex->status == CG_OK &&
+        cg_segments_split(NULL, ex->report.used, ex->report.used_len, p->contrib, p->packed.used_bytes, &split_len) !=
+            CG_OK)
+        split_len = 0;
     for (size_t i = p->first_small; i < p->count; i++) {
         const void *used = layers[i].report.used;
-        const size_t len = layers[i].report.used_len;
+        size_t len = layers[i].report.used_len;
         if (!cg_batch_is_small_(p, i)) continue;
+        if (p->packed.count && split < split_len && cg_inspect(p->contrib + split, split_len - split, &info) == CG_OK) {
+            used = p->contrib + split;
+            len = info.packet_bytes;
+            split += len;
+        }
         layers[i].status = ex->status;
         layers[i].report = ex->report;
         layers[i].report.used = ex->status == CG_OK ? used : NULL;
@@ -191,7 +219,7 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
     float *flat = p->first_small < p->count ? cg_batch_flatten_(p, layers) : NULL;
     for (size_t i = cg_batch_next_(p, before_first); i <= p->count; i = cg_batch_next_(p, i), exchange++) {
         cg_ex_ *ex = &p->exchanges[exchange];
-        const size_t room = (size_t)cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i), NULL);
+        const size_t room = (size_t)cg_batch_room_of_(p, t, i, NULL);
         float *grad = i < p->count ? layers[i].x : flat;
         cg_ex_init_(ex, cg_batch_desc_(p, i), t, grad, cg_batch_n_(p, i));
         ex->desc.flags |= CG_SECOND_ROUND_;

@@ -286,7 +286,7 @@ static const char *cg_bad_bounds_(const cg_ex_ *ex) {
 static const char *cg_bad_field_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
     const uint32_t flags = CG_AGREE_SCALES | CG_ABSTAIN | CG_CONFIRM | CG_MAY_ABSTAIN | CG_FEEDS_BACK | CG_CORRELATED |
-        CG_TOGETHER | CG_IN_PLACE | CG_SECOND_ROUND_ | CG_NEEDS_MINE_ | CG_MAKES_PACKET_;
+        CG_TOGETHER | CG_IN_PLACE | CG_ONE_PACKET | CG_SECOND_ROUND_ | CG_NEEDS_MINE_ | CG_MAKES_PACKET_;
     if (!cg_is_known_(d->route, d->fold) || (d->flags & ~flags)) return "unknown route, fold or flag";
     if (!cg_is_finite_(d->weight) || (d->weight != 0.0f && !(d->weight >= 1.17549435e-38f)) || !cg_is_finite_(d->score))
         return "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it";

@@ -1,7 +1,8 @@
 /* decode: packets with segments opened, verified and decoded, each segment as a packet without them
 
    Offers   cg_decoder_open_segments_, cg_verify_segments_, cg_decode_segments_, cg_clear_segments_, supports with
-            segments, cg_segment_decoder_open_; the public cg_segment_inspect and cg_segment_copy
+            segments, cg_segment_decoder_open_; the public cg_segment_inspect, cg_segment_copy and
+            cg_segments_split
    Needs    base, packet, segments/table, decoder, verify, decode_into, decode
    Touches  the caller's y, or what the sink writes
    All segments are checked before y is written. */
@@ -190,7 +191,7 @@ static void cg_segment_walk_get_(const cg_decoder_ *support, int start, size_t m
 
 /* Segment i of a packet whose header has been read into *whole: *info becomes its header, c->body its values. */
 static cg_status cg_segment_find_(
-    const uint8_t *packet, size_t len, size_t i, cg_info *whole, cg_info *info, cg_segment_cursor_ *c, int *is_global) {
+    const uint8_t *packet, size_t len, size_t i, cg_info *whole, cg_info *info, cg_segment_cursor_ *c) {
     cg_plan_ plan;
     cg_status s = cg_header_get_(packet, len, whole, &plan);
     if (s != CG_OK) return s;
@@ -198,7 +199,6 @@ static cg_status cg_segment_find_(
     if (i >= whole->segments) return CG_E_ARG;
     s = cg_segments_open_(c, whole, plan.traits, packet);
     for (size_t j = 0; s == CG_OK && j <= i; j++) s = cg_segment_next_(c, info, &plan);
-    *is_global = whole->segment_flags & CG_SEGMENTS_GLOBAL && c->number == CG_SEGMENT_OP;
     return s;
 }
 CG_API_ cg_status cg_segment_inspect(const void *packet, size_t len, size_t i, cg_info *info, uint64_t *first) {
@@ -206,37 +206,40 @@ CG_API_ cg_status cg_segment_inspect(const void *packet, size_t len, size_t i, c
     const cg_info zero = CG_ZERO;
     cg_segment_cursor_ c;
     cg_info whole;
-    int is_global;
     cg_status s = CG_E_ARG;
     if (info) *info = zero;
     if (first) *first = 0;
     if (packet && info && !cg_builds_segments_()) s = CG_E_VERSION;
     else if (packet && info) {
-        s = cg_segment_find_((const uint8_t *)packet, len, i, &whole, info, &c, &is_global);
+        s = cg_segment_find_((const uint8_t *)packet, len, i, &whole, info, &c);
         if (s != CG_OK) *info = zero;
         else if (first) *first = c.first;
     }
     cg_fenv_leave_(env);
     return s;
 }
+/* Segment info, whose body is where c stands, as a packet. */
+static cg_status cg_segment_put_alone_(
+    cg_info *info, const cg_segment_cursor_ *c, uint8_t *out, size_t cap, size_t *out_len) {
+    if (info->packet_bytes > cap) return CG_E_CAPACITY;
+    if (c->whole->segment_flags & CG_SEGMENTS_GLOBAL && c->number == CG_SEGMENT_OP) { /* any index set fits these */
+        const cg_stage any_magnitude = cg_threshold(0.0f).select;
+        if (cg_op_traits_(&info->op) & CG_KEEPS_ONE_SIDE_) info->op.select.value = 1.0f;
+        else info->op.select = any_magnitude;
+    }
+    memcpy(out + CG_HEADER_BYTES, c->body, info->packet_bytes - CG_HEADER_BYTES);
+    *out_len = cg_packet_seal_(info, out);
+    return CG_OK;
+}
 static cg_status cg_segment_copy_(
     const cg_extra *extra, const uint8_t *packet, size_t len, size_t i, uint8_t *out, size_t cap, size_t *out_len) {
     cg_segment_cursor_ c;
     cg_info whole, info;
-    int is_global;
-    cg_status s = cg_segment_find_(packet, len, i, &whole, &info, &c, &is_global);
+    cg_status s = cg_segment_find_(packet, len, i, &whole, &info, &c);
     if (s == CG_OK && whole.n > SIZE_MAX / 4) s = CG_E_UNSUPPORTED;
     if (s == CG_OK) s = cg_packet_check_(extra, packet, len, (size_t)whole.n);
     if (s != CG_OK) return s;
-    if (info.packet_bytes > cap) return CG_E_CAPACITY;
-    if (is_global) { /* a selection that any index set fits */
-        const cg_stage any_magnitude = cg_threshold(0.0f).select;
-        if (cg_op_traits_(&info.op) & CG_KEEPS_ONE_SIDE_) info.op.select.value = 1.0f;
-        else info.op.select = any_magnitude;
-    }
-    memcpy(out + CG_HEADER_BYTES, c.body, info.packet_bytes - CG_HEADER_BYTES);
-    *out_len = cg_packet_seal_(&info, out);
-    return CG_OK;
+    return cg_segment_put_alone_(&info, &c, out, cap, out_len);
 }
 CG_API_ cg_status cg_segment_copy(
     const cg_extra *extra, const void *packet, size_t len, size_t i, void *out, size_t cap, size_t *out_len) {
@@ -245,6 +248,34 @@ CG_API_ cg_status cg_segment_copy(
     if (out_len) *out_len = 0;
     if (packet && out && out_len)
         s = cg_segment_copy_(extra, (const uint8_t *)packet, len, i, (uint8_t *)out, cap, out_len);
+    cg_fenv_leave_(env);
+    return s;
+}
+static cg_status cg_segments_split_(
+    const cg_extra *extra, const uint8_t *packet, size_t len, uint8_t *out, size_t cap, size_t *out_len) {
+    cg_segment_cursor_ c;
+    cg_info whole, info;
+    cg_plan_ plan;
+    size_t done = 0, one;
+    cg_status s = cg_header_get_(packet, len, &whole, &plan);
+    if (s == CG_OK && (!cg_has_segments_(&whole) || whole.n > SIZE_MAX / 4)) s = CG_E_UNSUPPORTED;
+    if (s == CG_OK) s = cg_packet_check_(extra, packet, len, (size_t)whole.n);
+    if (s == CG_OK) s = cg_segments_open_(&c, &whole, plan.traits, packet);
+    while (s == CG_OK && c.left) {
+        s = cg_segment_next_(&c, &info, &plan);
+        if (s == CG_OK) s = cg_segment_put_alone_(&info, &c, out + done, cap - done, &one);
+        if (s == CG_OK) done += one;
+    }
+    if (s == CG_OK) *out_len = done;
+    return s;
+}
+CG_API_ cg_status cg_segments_split(
+    const cg_extra *extra, const void *packet, size_t len, void *out, size_t cap, size_t *out_len) {
+    const cg_fenv_ env = cg_fenv_enter_();
+    cg_status s = CG_E_ARG;
+    if (out_len) *out_len = 0;
+    if (packet && out && out_len)
+        s = cg_segments_split_(extra, (const uint8_t *)packet, len, (uint8_t *)out, cap, out_len);
     cg_fenv_leave_(env);
     return s;
 }
