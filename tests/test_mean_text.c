@@ -82,6 +82,10 @@ TEST lines_are_read(void) {
         { "lowrank:2",
             "at 0: this operator takes rows and columns of tensors, and none has them: open with cg_mean_open_of "
             "and give rows, or write them, as in 'lowrank:4:512:256'" },
+        { "topk:0.01 route=reduce_scatter",
+            "tensor 0: this route is one leg of scatter, and leaves each rank with a stripe: take route=scatter, or "
+            "cg_reduce_scatter and cg_all_gather" },
+        { "topk:0.01 route=all_gather", NULL },
         { "given",
             "tensor 0: the operator given needs the packet of another vector: take cg_ef_exchange, or route=shared" },
     };

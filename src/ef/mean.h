@@ -210,6 +210,11 @@ static cg_status cg_mean_check_(
     efs[0] = &ef;
     memset(&layer, 0, sizeof layer);
     layer.desc = cg_mean_exchange_desc_(m, 0, i);
+    if (cg_route_row_of_(layer.desc.route)->traits & (CG_ROUTE_ENDS_AT_OWNER_ | CG_ROUTE_BEGINS_AT_OWNER_))
+        return cg_mean_refuse_(t, list, i, 0, CG_E_UNSUPPORTED,
+            "this route is one leg of scatter, and leaves each rank with a stripe: take route=scatter, or "
+            "cg_reduce_scatter and cg_all_gather",
+            0);
     if (cg_ef_desc_why_(&ef, &layer.desc))
         return cg_mean_refuse_(t, list, i, 0, CG_E_UNSUPPORTED, cg_ef_desc_why_(&ef, &layer.desc), 0);
     for (uint32_t j = 0; cg_mean_step_at_(m, j, &step, &begins); j++) {
