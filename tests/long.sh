@@ -35,5 +35,5 @@ jobs build/examples
 for std in c++11 c++17 c++20; do jobs build/include.cxx.$std build/include.clang++.$std; done
 if [ -n "$can_fuzz" ]; then jobs $(programs tests/fuzz/fuzz_*.c | sed 's,^fuzz_,build/libfuzzer.,'); fi
 if takes $clang -fsanitize=thread -pthread; then jobs build/tsan; else skip "no $clang with the thread sanitizer"; fi
-jobs build/only net/train.methods net/train.shows net/train.disk net/tcp build/fuzz build/demo build/benches
+jobs build/only net/train.methods net/train.shows net/train.disk net/tcp net/sync build/fuzz build/demo build/benches
 jobs $(programs $(grep -l '"tier.h"' tests/test_*.c))
