@@ -23,7 +23,7 @@ help:
 	@echo 'make operators  compress a realistic gradient with every operator: bits, error, GB/s'
 	@echo 'make test       every test once, in three minutes         (T=topk: those with that in their name; GREATEST=path: with that greatest.h)'
 	@echo 'make test-long  more repetitions and sizes, other compilers, sanitizers, fuzzers, other machines under qemu; half an hour'
-	@echo 'make bench      speed against the memory, plain C, dense exchanges, e += g and textbook sketches  (BENCH=--quick: a short one);'
+	@echo 'make bench      speed against the memory, plain C, dense exchanges, e += g, textbook sketches and gossip  (BENCH=--quick: a short one);'
 	@echo '                on real gradients too, after make train TRAIN="--method dense --dump-gradients bench/out/gradients"'
 	@echo 'make kernels    speed of every kernel beside that of another commit, in one run  (BEFORE=commit; KERNELS="--isa avx2 --only pack")'
 	@echo 'make small      what a call costs where vectors are short, beside another commit and a naive heap  (BEFORE=commit)'
@@ -77,7 +77,7 @@ curves: build/curves bench/out/gradients/mlp-epoch5.f32
 operators: build/operators
 	@build/operators
 
-bench: build/bench build/exchange build/ef build/sketch
+bench: build/bench build/exchange build/ef build/sketch build/sync
 	@mkdir -p bench/out
 	@build/bench $(if $(wildcard bench/out/gradients/*.f32),--gradients bench/out/gradients) $(BENCH)
 	@build/exchange $(BENCH)
@@ -85,6 +85,7 @@ bench: build/bench build/exchange build/ef build/sketch
 	@if $(MAKE) -s build/exchange_mpi 2>/dev/null; then $(MPIRUN) -np 2 build/exchange_mpi $(BENCH); else echo 'MPI: skipped, $(MPICC) did not compile it'; fi
 	@build/ef $(BENCH)
 	@build/sketch $(BENCH)
+	@build/sync $(BENCH)
 	@if $(MAKE) -s build/sketch_threads 2>/dev/null; then build/sketch_threads $(BENCH); else echo 'sketch: two threads SKIPPED, $(CC) has no OpenMP'; fi
 	@$(PYTHON) bench/torch_bench.py 2>/dev/null || echo 'torch: skipped, $(PYTHON) did not run it'
 

@@ -1,6 +1,6 @@
 /* DoubleSqueeze is CG_ROUTE_SERVER (or SCATTER) with desc.back and a carry: the identity of its authors' slides,
-   x_t = x_0 - gamma * sum of mean g + gamma * delta_t, with delta_t the mean of the workers' residuals and the server's,
-   on the pinned problem with 8 workers, and that it trains. */
+   x_t = x_0 - gamma * sum of mean g + gamma * delta_t, with delta_t the mean of the workers' residuals and the
+   server's, on the pinned problem with 8 workers, and that it trains. */
 #include "examples/transport_threads.h"
 #include "greatest.h"
 #include "ran.h"

@@ -111,7 +111,7 @@ typedef struct cg_gossip { /* you allocate it; its arrays are inside mem */
     const float *grad;
     float rate, mixed;
     double heard;
-    int sent, phase, is_whole;
+    int sent, phase, is_whole, taken;
     uint64_t step;
     uint32_t failed, grad_status;
     cg_report report;

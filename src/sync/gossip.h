@@ -291,7 +291,8 @@ static void cg_gossip_begin_(cg_gossip *g) {
         return;
     }
     v = row->make(g, grad);
-    if (n && (cg_absmax_bits_(g->half, n) >= CG_INF_BITS_ || (v != g->half && cg_absmax_bits_(v, n) >= CG_INF_BITS_))) {
+    /* what is not finite shows in v, which has the gradient in it, unless v is x itself */
+    if (n && (cg_absmax_bits_(v, n) >= CG_INF_BITS_ || (v == g->x && cg_absmax_bits_(g->half, n) >= CG_INF_BITS_))) {
         const uint64_t at = cg_first_nonfinite_(g->x, n);
         if (at != CG_NO_INDEX) {
             cg_gossip_fail_(g, CG_E_NONFINITE, "x has NaN or Inf", g->desc.rank, at);
@@ -308,7 +309,7 @@ static void cg_gossip_begin_(cg_gossip *g) {
         return;
     }
     if (row->after) row->after(g);
-    cg_gossip_zero_(g, g->gathered);
+    g->taken = 0;
     g->becomes = cg_mix64_(cg_gossip_hash_(g->mine ^ cg_mix64_(g->step + 1), g->packet, CG_HEADER_BYTES)) | 2;
 }
 CG_API_ cg_status cg_gossip_start(cg_gossip *gossip, float *x, const float *grad, float rate, uint64_t step) {
@@ -456,13 +457,15 @@ static const char *cg_gossip_take_(cg_gossip *g, cg_gossip_peer *p, cg_status *s
     *s = CG_E_MISMATCH;
     if (info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.rank != tag.rank || info.n != g->desc.n)
         return "a packet of another node, step or n";
-    *s = cg_decode(g->desc.side, g->incoming, g->in_bytes, p->replica ? 1.0f : w, p->replica && whole ? 0.0f : 1.0f,
-        p->replica ? p->replica : g->gathered, g->desc.n);
+    if (p->replica)
+        *s = cg_decode(g->desc.side, g->incoming, g->in_bytes, 1.0f, whole ? 0.0f : 1.0f, p->replica, g->desc.n);
+    else *s = cg_decode(g->desc.side, g->incoming, g->in_bytes, w, g->taken ? 1.0f : 0.0f, g->gathered, g->desc.n);
     if (*s != CG_OK) return "a packet of this neighbour is damaged";
     if (p->replica) { /* at once: what was received is known, whatever becomes of this step */
         p->have = p->becomes;
         p->replicated = 1;
     } else {
+        g->taken = 1;
         g->mixed = cg_plus_(g->mixed, w);
     }
     return NULL;
@@ -495,6 +498,7 @@ static cg_status cg_gossip_end_(cg_gossip *g) {
     const size_t n = g->desc.n;
     g->phase = CG_GOSSIP_IDLE_;
     if (!g->failed) {
+        if (!g->taken) cg_gossip_zero_(g, g->gathered);
         cg_gossip_row_of_(&g->desc)->finish(g);
         if (n && cg_absmax_bits_(g->half, n) >= CG_INF_BITS_) /* models of 1e38: saturated rather than lost */
             for (size_t i = 0; i < n; i++) g->half[i] = g->half[i] != g->half[i] ? 0.0f : cg_saturate_(g->half[i]);

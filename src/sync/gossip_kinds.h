@@ -56,14 +56,14 @@ static const float *cg_gossip_make_x_(cg_gossip *g, const float *grad) {
     return g->x;
 }
 static const float *cg_gossip_make_naive_(cg_gossip *g, const float *grad) {
-    cg_gossip_zero_(g, g->half);
     if (grad) cg_gossip_set_(g, grad, -g->rate, g->half);
+    else cg_gossip_zero_(g, g->half);
     return g->x;
 }
 static const float *cg_gossip_make_dcd_(cg_gossip *g, const float *grad) { /* the sum of W_ij (x_j - x) - rate grad */
     float weights = 0.0f;
-    cg_gossip_zero_(g, g->gathered);
     if (g->sum) cg_gossip_set_(g, g->sum, 1.0f, g->gathered);
+    else cg_gossip_zero_(g, g->gathered);
     for (size_t k = 0; k < g->peers; k++) {
         const float w = cg_gossip_weight_(g, &g->peer[k]);
         if (!g->peer[k].replicated) continue;
@@ -72,7 +72,6 @@ static const float *cg_gossip_make_dcd_(cg_gossip *g, const float *grad) { /* th
     }
     cg_gossip_add_(g, g->x, -weights, g->gathered);
     if (grad) cg_gossip_add_(g, grad, -g->rate, g->gathered);
-    cg_gossip_set_(g, g->gathered, 1.0f, g->half); /* for the check of what is finite */
     return g->gathered;
 }
 static void cg_gossip_after_dcd_(cg_gossip *g) {

@@ -7,7 +7,7 @@ benches() {             # benches NAME OPTION...: in its first line too, it has 
 }
 says() { grep -q "$1" "$tmp/said"; }
 config cc
-for b in exchange ef sketch; do
+for b in exchange ef sketch sync; do
     linked cc bench/$b.c "$tmp/$b" $threads -lm || continue
     check "bench/$b.c" benches $b "$tmp/$b"
     [ $b = sketch ] || check "bench/$b.c names the machine and its memory" says '^.*[.] One thread, 65536 floats: reads [0-9.]* GB/s, fills'

@@ -4,8 +4,9 @@
 
    gossip_peers SEED STEPS [kill]
 
-   A frame is its length, step and bytes. Two neighbours have a connection, which the lower rank opens; where it is lost,
-   meetings fail at once, and it is opened again every 50 ms. Who comes back and hears of a later step goes on there. */
+   A frame is its length, step and bytes. Two neighbours have a connection, which the lower rank opens; where it is
+   lost, meetings fail at once, and it is opened again every 50 ms. Who comes back and hears of a later step goes on
+   there. */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/pinned.h"
 #include "compgrad_sync.h"
