@@ -5,9 +5,9 @@ few_comparisons() { # few_comparisons LIMIT HEADER...
     comparisons=$1; shift
     find "$@" -name '*.h' ! -name manual.h | sort | xargs awk -v limit=$comparisons -f tests/build/counts.awk
 }
-# exchange, memory and sketch name no stage. ef/omega.h still does.
+# exchange, memory and sketch name no stage.
 none_of_stages() {
-    ! find src/exchange src/ef src/sketch -name '*.h' ! -name manual.h ! -name omega.h | sort |
+    ! find src/exchange src/ef src/sketch -name '*.h' ! -name manual.h | sort |
         xargs awk -v places=1 -f tests/build/counts.awk | grep -E 'CG_(SAMPLE|TRANSFORM|SELECT|QUANTIZE|CODE)_'
 }
 counter_counts() { # a room with one comparison of each sort, and what does not count
