@@ -1272,6 +1272,9 @@ CG_INLINE_ size_t cg_min_(size_t a, size_t b) { return a < b ? a : b; }
 CG_INLINE_ uint64_t cg_max64_(uint64_t a, uint64_t b) { return a > b ? a : b; }
 CG_INLINE_ uint32_t cg_max32_(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
+/* a/b, rounded down or up, without the division where there is less than one b: it would be seen on short vectors. */
+CG_INLINE_ size_t cg_quotient_(size_t a, size_t b) { return a < b ? 0 : a / b; }
+CG_INLINE_ uint64_t cg_quotient_up_(uint64_t a, uint64_t b) { return a <= b ? a != 0 : a / b + (a % b != 0); }
 CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* rounded down; v > 0 */
 #if defined(__GNUC__)
     return 63u - (unsigned)__builtin_clzll(v);
@@ -11298,8 +11301,7 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_extra *extra, uint64_
         : q->size && q->size < k                    ? q->size
         : k                                         ? k
                                                     : 1;
-    lay->bucket_count = lay->quantizer->needs == CG_NEEDS_NOTHING_ ? 0
-                                                                   : k / lay->bucket_size + (k % lay->bucket_size != 0);
+    lay->bucket_count = lay->quantizer->needs == CG_NEEDS_NOTHING_ ? 0 : cg_quotient_up_(k, lay->bucket_size);
     lay->scale_bytes = cg_mul_sat_(
         lay->bucket_count, (uint64_t)lay->quantizer->scale_count * lay->quantizer->scale_width);
     lay->scale_bytes = cg_add_sat_(lay->scale_bytes, 3) & ~(uint64_t)3;
@@ -14160,7 +14162,7 @@ static int cg_encode_chunk_(
         enc->absmax_bits = cg_max32_(enc->absmax_bits, CG_KERNEL_(e->kernels, absmax_bits(v, many)));
         if (enc->absmax_bits >= CG_INF_BITS_) return 0;
     }
-    for (size_t i = first, b = first / bucket_size, stop; i < end; i = stop, b++) {
+    for (size_t i = first, b = cg_quotient_(first, bucket_size), stop; i < end; i = stop, b++) {
         stop = cg_min_(end, cg_bucket_end_(lay, b));
         if (b != enc->bucket_index && !cg_block_encoder_bucket_(e, enc, b, v, first, end)) return 0;
         if (quantizer->full_scale != 0.0f) {
@@ -15264,7 +15266,7 @@ static void cg_decode_buckets_(
         quantizer->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
         return;
     }
-    for (size_t i = first, b = first / (size_t)lay->bucket_size, stop; i < first + many; i = stop, b++) {
+    for (size_t i = first, b = cg_quotient_(first, (size_t)lay->bucket_size), stop; i < first + many; i = stop, b++) {
         stop = cg_min_(first + many, cg_bucket_end_(lay, b));
         cg_scales_get_(lay, d->scales, b, scales);
         quantizer->decode(d->kernels, &d->info.op.quantize, scales,
@@ -15438,8 +15440,8 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d, const cg_extra *extra) {
 /* src/core/decode_into.h */
 /* decode_into: decoded values into y or a sink: dense, sparse or a product of factors
 
-   Offers   cg_decode_dense_, cg_decode_sparse_, cg_decode_sparse_coded_, cg_matrix_decode_, cg_coordinates_get_,
-            cg_selection_reader_
+   Offers   cg_decode_dense_, cg_decode_sparse_, cg_decode_sparse_coded_, cg_decode_few_, cg_matrix_decode_,
+            cg_coordinates_get_, cg_selection_reader_
    Needs    base, random, kernels, plan, sample, transform, indices, encode (waves), decoder, verify
    Touches  y, or what the sink writes
    A dense result is decoded by blocks, by threads if there are any. A sparse one is read in batches of values with
@@ -15755,6 +15757,41 @@ CG_NOINLINE_ cg_status cg_decode_sparse_coded_(const cg_decoder_ *d, int dense) 
     return cg_decode_sparse_(d, dense, &cursor);
 }
 
+/* Few values at places of their own, whose packet has not been verified: do they go in one batch? */
+static int cg_is_few_(const cg_decoder_ *d) {
+    const uint32_t others = CG_NEEDS_SUPPORT_ | CG_KEEPS_BLOCKS_ | CG_INDEX_LENGTH_VARIES_ | CG_IS_USER_CODEC_;
+    return (d->plan.traits & (CG_IS_SELECTION_ | others)) == CG_IS_SELECTION_ && d->lay.k - 1 < CG_SPARSE_BATCH_ &&
+        !cg_is_sampled_(&d->info.op) && !cg_is_transformed_(&d->info.op) && !cg_is_coded_(&d->lay) && !d->non_temporal;
+}
+/* Verifies and decodes such a packet with one look at its indices; the same as cg_verify_ and cg_decode_sparse_. */
+CG_NOINLINE_ cg_status cg_decode_few_(const cg_decoder_ *d) {
+    const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
+    uint64_t index[CG_SPARSE_BATCH_], one_more;
+    float buf[CG_SPARSE_BATCH_], value[CG_SPARSE_BATCH_];
+    cg_checksum_ sum = { 0, 0, 0 };
+    cg_index_reader_ r;
+    int bad;
+    if (!cg_codes_check_(d, 0, k, &sum) || !cg_checksum_ok_(d, sum)) return CG_E_CORRUPT;
+    r = cg_index_open_(d->kernels, &d->info, &d->plan, d->index);
+    if (!r.coder->padding_ok(&r, k) || cg_index_get_(&r, index, k) < k || cg_index_get_(&r, &one_more, 1))
+        return CG_E_CORRUPT;
+    bad = index[k - 1] >= r.universe;
+    for (size_t i = 1; i < k; i++) bad |= index[i] <= index[i - 1];
+    if (bad) return CG_E_CORRUPT;
+    memcpy(value, cg_decode_chunk_(d, NULL, 0, k, buf, 0), 4 * k);
+    if (d->alpha != 1.0f)
+        for (size_t i = 0; i < k; i++) value[i] = cg_times_(d->alpha, value[i]);
+    if (d->sink) {
+        d->sink->energy += d->sink->take_sparse(d->sink->user, index, k, value);
+        return CG_OK;
+    }
+    cg_scale_y_(d->y, n, d->beta);
+    for (size_t i = 0; i < k; i++)
+        cg_store_(
+            d->y, (size_t)index[i], d->beta == 0.0f ? value[i] : cg_plus_(cg_load_(d->y, (size_t)index[i]), value[i]));
+    return CG_OK;
+}
+
 /* The product of the factors p and q, in tiles whose part of q stays in L1. */
 CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
     const size_t rows = cg_matrix_rows_(&d->info.op), cols = cg_matrix_cols_(&d->info.op);
@@ -15964,6 +16001,7 @@ static cg_status cg_packet_decode_(
     d->beta = beta;
     d->sink = sink;
     d->non_temporal = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
+    if (!verified && cg_is_few_(d)) return cg_decode_few_(d);
     if (!direct && !verified) s = cg_verify_(d, extra);
     if (s != CG_OK) {
     } else if (cg_is_transformed_(&d->info.op) && d->plan.traits & CG_IS_MATRIX_) cg_matrix_decode_(d);

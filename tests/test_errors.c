@@ -440,6 +440,50 @@ SUITE(arguments) {
     for (i = 0; i < OPS_QUANTIZERS; i++) RUN_TEST1(nonfinite_long, i);
 }
 
+/* Up to 128 values have a way of their own through the decoder, which must take and refuse what the common one does:
+   that of cg_clear. Of sections with changed bits and a good checksum, at n around the limit and below. */
+static const char *const FEW[] = { "topk:0.1|f16", "topk:0.4|bitmap", "topk:0.05|absmax:4:64|eliasfano",
+    "threshold:0.5", "mstopk:k=127", "topk:k=128|bf16", "topk:k=129" };
+TEST few_values_are_checked_as_many_are(const char *text) {
+    static const size_t lengths[] = { 1, 2, 5, 31, 64, 129, 255, 256 };
+    cg_op op;
+    uint32_t dice = 1;
+    int taken = 0, refused = 0;
+    ASSERT_EQ(CG_OK, cg_op_parse(&op, text));
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+        const size_t n = lengths[l];
+        ops_packet pk = sample_packet(&op, n);
+        cg_info info;
+        ASSERT_EQ(CG_OK, cg_inspect(pk.p, pk.len, &info));
+        for (int round = 0; round < 400; round++) {
+            const size_t first = round % 2 ? CG_HEADER_BYTES + info.value_bytes : CG_HEADER_BYTES;
+            float out[256], z[256];
+            unsigned char *damaged = (unsigned char *)malloc(pk.len);
+            cg_status decoded, cleared;
+            memcpy(damaged, pk.p, pk.len);
+            for (int flips = round / 2 % 4; flips && first < pk.len; flips--) {
+                dice = dice * 1664525u + 1013904223u;
+                damaged[first + (dice >> 8) % (pk.len - first)] ^= (unsigned char)(1u << (dice >> 4) % 8);
+            }
+            ref_seal(damaged, pk.len);
+            for (size_t j = 0; j < n; j++) out[j] = z[j] = 7.0f;
+            decoded = cg_decompress(damaged, pk.len, out, n);
+            cleared = cg_clear(damaged, pk.len, z, n);
+            ASSERT_ENUM_EQm(text, cleared, decoded, ops_status);
+            for (size_t j = 0; j < n; j++) {
+                if (decoded != CG_OK) ASSERT_EQ(7.0f, out[j]);         /* refused: not touched */
+                else if (z[j] != 0.0f) ASSERT_EQm(text, 0.0f, out[j]); /* no value there */
+            }
+            taken += decoded == CG_OK;
+            refused += decoded != CG_OK;
+            free(damaged);
+        }
+        free(pk.p);
+    }
+    ASSERT(taken && refused);
+    PASS();
+}
+
 SUITE(damage) {
     static const char *const INDEXED[] = { "topk:0.1", "topk:0.3|eliasfano", "topk:0.9|eliasfano", "topk:0.3|bitmap",
         "blocks:3|eliasfano" };
@@ -453,6 +497,7 @@ SUITE(damage) {
     for (i = 0; i < 5; i++) RUN_TEST1(indices_changed, INDEXED[i]);
     for (f = 0; f < sizeof FIELDS / sizeof *FIELDS; f++) RUN_TEST1(header_field, f);
     RUN_TEST(sections_moved);
+    for (i = 0; i < (int)(sizeof FEW / sizeof *FEW); i++) RUN_TEST1(few_values_are_checked_as_many_are, FEW[i]);
     RUN_TEST1(garbage, 200000 / (int)stride);
 }
 

@@ -169,6 +169,7 @@ static cg_status cg_packet_decode_(
     d->beta = beta;
     d->sink = sink;
     d->non_temporal = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
+    if (!verified && cg_is_few_(d)) return cg_decode_few_(d);
     if (!direct && !verified) s = cg_verify_(d, extra);
     if (s != CG_OK) {
     } else if (cg_is_transformed_(&d->info.op) && d->plan.traits & CG_IS_MATRIX_) cg_matrix_decode_(d);

@@ -1,7 +1,7 @@
 /* decode_into: decoded values into y or a sink: dense, sparse or a product of factors
 
-   Offers   cg_decode_dense_, cg_decode_sparse_, cg_decode_sparse_coded_, cg_matrix_decode_, cg_coordinates_get_,
-            cg_selection_reader_
+   Offers   cg_decode_dense_, cg_decode_sparse_, cg_decode_sparse_coded_, cg_decode_few_, cg_matrix_decode_,
+            cg_coordinates_get_, cg_selection_reader_
    Needs    base, random, kernels, plan, sample, transform, indices, encode (waves), decoder, verify
    Touches  y, or what the sink writes
    A dense result is decoded by blocks, by threads if there are any. A sparse one is read in batches of values with
@@ -315,6 +315,41 @@ static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_piece_cur
 CG_NOINLINE_ cg_status cg_decode_sparse_coded_(const cg_decoder_ *d, int dense) {
     cg_piece_cursor_ cursor;
     return cg_decode_sparse_(d, dense, &cursor);
+}
+
+/* Few values at places of their own, whose packet has not been verified: do they go in one batch? */
+static int cg_is_few_(const cg_decoder_ *d) {
+    const uint32_t others = CG_NEEDS_SUPPORT_ | CG_KEEPS_BLOCKS_ | CG_INDEX_LENGTH_VARIES_ | CG_IS_USER_CODEC_;
+    return (d->plan.traits & (CG_IS_SELECTION_ | others)) == CG_IS_SELECTION_ && d->lay.k - 1 < CG_SPARSE_BATCH_ &&
+        !cg_is_sampled_(&d->info.op) && !cg_is_transformed_(&d->info.op) && !cg_is_coded_(&d->lay) && !d->non_temporal;
+}
+/* Verifies and decodes such a packet with one look at its indices; the same as cg_verify_ and cg_decode_sparse_. */
+CG_NOINLINE_ cg_status cg_decode_few_(const cg_decoder_ *d) {
+    const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
+    uint64_t index[CG_SPARSE_BATCH_], one_more;
+    float buf[CG_SPARSE_BATCH_], value[CG_SPARSE_BATCH_];
+    cg_checksum_ sum = { 0, 0, 0 };
+    cg_index_reader_ r;
+    int bad;
+    if (!cg_codes_check_(d, 0, k, &sum) || !cg_checksum_ok_(d, sum)) return CG_E_CORRUPT;
+    r = cg_index_open_(d->kernels, &d->info, &d->plan, d->index);
+    if (!r.coder->padding_ok(&r, k) || cg_index_get_(&r, index, k) < k || cg_index_get_(&r, &one_more, 1))
+        return CG_E_CORRUPT;
+    bad = index[k - 1] >= r.universe;
+    for (size_t i = 1; i < k; i++) bad |= index[i] <= index[i - 1];
+    if (bad) return CG_E_CORRUPT;
+    memcpy(value, cg_decode_chunk_(d, NULL, 0, k, buf, 0), 4 * k);
+    if (d->alpha != 1.0f)
+        for (size_t i = 0; i < k; i++) value[i] = cg_times_(d->alpha, value[i]);
+    if (d->sink) {
+        d->sink->energy += d->sink->take_sparse(d->sink->user, index, k, value);
+        return CG_OK;
+    }
+    cg_scale_y_(d->y, n, d->beta);
+    for (size_t i = 0; i < k; i++)
+        cg_store_(
+            d->y, (size_t)index[i], d->beta == 0.0f ? value[i] : cg_plus_(cg_load_(d->y, (size_t)index[i]), value[i]));
+    return CG_OK;
 }
 
 /* The product of the factors p and q, in tiles whose part of q stays in L1. */

@@ -102,7 +102,7 @@ static void cg_decode_buckets_(
         quantizer->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
         return;
     }
-    for (size_t i = first, b = first / (size_t)lay->bucket_size, stop; i < first + many; i = stop, b++) {
+    for (size_t i = first, b = cg_quotient_(first, (size_t)lay->bucket_size), stop; i < first + many; i = stop, b++) {
         stop = cg_min_(first + many, cg_bucket_end_(lay, b));
         cg_scales_get_(lay, d->scales, b, scales);
         quantizer->decode(d->kernels, &d->info.op.quantize, scales,

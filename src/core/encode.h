@@ -167,7 +167,7 @@ static int cg_encode_chunk_(
         enc->absmax_bits = cg_max32_(enc->absmax_bits, CG_KERNEL_(e->kernels, absmax_bits(v, many)));
         if (enc->absmax_bits >= CG_INF_BITS_) return 0;
     }
-    for (size_t i = first, b = first / bucket_size, stop; i < end; i = stop, b++) {
+    for (size_t i = first, b = cg_quotient_(first, bucket_size), stop; i < end; i = stop, b++) {
         stop = cg_min_(end, cg_bucket_end_(lay, b));
         if (b != enc->bucket_index && !cg_block_encoder_bucket_(e, enc, b, v, first, end)) return 0;
         if (quantizer->full_scale != 0.0f) {

@@ -62,8 +62,7 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_extra *extra, uint64_
         : q->size && q->size < k                    ? q->size
         : k                                         ? k
                                                     : 1;
-    lay->bucket_count = lay->quantizer->needs == CG_NEEDS_NOTHING_ ? 0
-                                                                   : k / lay->bucket_size + (k % lay->bucket_size != 0);
+    lay->bucket_count = lay->quantizer->needs == CG_NEEDS_NOTHING_ ? 0 : cg_quotient_up_(k, lay->bucket_size);
     lay->scale_bytes = cg_mul_sat_(
         lay->bucket_count, (uint64_t)lay->quantizer->scale_count * lay->quantizer->scale_width);
     lay->scale_bytes = cg_add_sat_(lay->scale_bytes, 3) & ~(uint64_t)3;

@@ -104,6 +104,9 @@ CG_INLINE_ size_t cg_min_(size_t a, size_t b) { return a < b ? a : b; }
 CG_INLINE_ uint64_t cg_max64_(uint64_t a, uint64_t b) { return a > b ? a : b; }
 CG_INLINE_ uint32_t cg_max32_(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
+/* a/b, rounded down or up, without the division where there is less than one b: it would be seen on short vectors. */
+CG_INLINE_ size_t cg_quotient_(size_t a, size_t b) { return a < b ? 0 : a / b; }
+CG_INLINE_ uint64_t cg_quotient_up_(uint64_t a, uint64_t b) { return a <= b ? a != 0 : a / b + (a % b != 0); }
 CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* rounded down; v > 0 */
 #if defined(__GNUC__)
     return 63u - (unsigned)__builtin_clzll(v);
