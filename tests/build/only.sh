@@ -1,10 +1,11 @@
 # COMPGRAD_ONLY: a build has the stages that it names, with the same packets as a whole build, and refuses others by name.
 # Sourced by tests/job.sh.
-texts='randk:0.1 permk:4 cyclic:3 clip:2 rotate:2 dct lowrank:2:20:50 atomo:2:20:50 topk:0.05 threshold:100 dgc:0.05 mstopk:0.05
+texts='randk:0.1 permk:4 cyclic:3 clip:2 rotate:2 dct lowrank:2:20:50 atomo:2:20:50 topk:0.05 threshold:100 dgc:0.05
+    mstopk:0.05
     sidco:0.05 wangni:0.1 wangnivar:0.5 bins:50 sides:0.05 side:0.05 chunked:64:0.1 blocks:8 given:0 variance:1
     f16 bf16 sign efsign absmax:4:64 minmax:4:64 terngrad levels:4:64 flexpoint:4:64 trits:1 strom:100 onebit:64
     side:0.05|mean natural dither:4:64 dynamic8:64 e4m3:64 e5m2:64 mxfp4 mxe4m3 mxe5m2 nf4:64 rotate:3|lloyd:2
-    flex16:64 topk:0.05|golomb topk:0.05|eliasfano topk:0.05|bitmap levels:4:64|gamma levels:4:64|delta
+    flex16:64 rate:2 step:0.5 topk:0.05|golomb topk:0.05|eliasfano topk:0.05|bitmap levels:4:64|gamma levels:4:64|delta
     levels:4:64|omega huffman terngrad|quartic randk:0.5|dct|topk:0.1|absmax:4:64|golomb|omega'
 small="-std=c99 -Os -DCOMPGRAD_STATIC -DCOMPGRAD_NO_SIMD"
 
