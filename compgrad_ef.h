@@ -43,6 +43,11 @@
      clip=1            each rank's gradient of a tensor is clipped at 1 / sqrt(ranks), by its norm; clip=value:1 by
                        value
      small=1024        tensors with fewer values are exact: they travel together, as f32
+     pack=each         all tensors travel in one packet, each with scales, selection and random numbers of its own: the
+                       floats of one packet for each, with some 12 bytes for each in place of a header and rounds of its
+                       own. pack=global: a selection is from all of them together. For up to 1024 tensors, by allgather
+                       or server. Clipping by norm, the scale of operators that expand, and the silence of laq are then
+                       those of all tensors
    Matrix operators take rows and columns from the tensors, as in lowrank:4, if cg_mean_open_of is given them; vectors,
    and matrices that two factors would not shorten, are then exact. Memory: for each tensor its state (see MEMORY)
    twice, as it is copied before a step, the n floats of a result with kinds that keep what they received, and an
@@ -3507,12 +3512,19 @@ typedef struct cg_mean_config_ {
     uint32_t route, fold;
     uint64_t seed;
     cg_ef_desc ef;               /* all but n, op, workers and carry, which are a tensor's */
+    uint32_t packing;            /* CG_PACK_*_ */
     uint32_t optimizer;          /* row of cg_mean_optimizers_ */
     float momentum;              /* of the optimizer */
     float table[CG_MEAN_TABLE_]; /* of warmup=table */
     const char *given[16];       /* where each setting stands in the text; NULL: it does not */
     int has_op;                  /* the text has an operator */
 } cg_mean_config_;
+
+enum { CG_PACK_NONE_, CG_PACK_EACH_, CG_PACK_GLOBAL_ };
+static const char *cg_mean_pack_name_(uint32_t i) {
+    static const char *const names[] = { "none", "each", "global" };
+    return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
 
 /* ---- parameters of kinds ---- */
 
@@ -3841,6 +3853,13 @@ static int cg_mean_read_small_(cg_parser_ *s, const cg_setting_ *row, cg_mean_co
     return 1;
 }
 static int cg_mean_print_small_(cg_text_ *t, const cg_mean_config_ *c) { return cg_mean_print_whole_(t, c->ef.small); }
+static int cg_mean_read_pack_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
+    return cg_mean_read_name_(s, cg_mean_part_(s), row, cg_mean_pack_name_, &c->packing);
+}
+static int cg_mean_print_pack_(cg_text_ *t, const cg_mean_config_ *c) {
+    cg_text_str_(t, cg_mean_pack_name_(c->packing));
+    return c->packing != CG_PACK_NONE_;
+}
 static int cg_mean_read_clip_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
     static const float limits[4] = { 0.0f, CG_FLT_MAX_, 1.0f, 0.0f };
     cg_word_ w = cg_mean_part_(s);
@@ -3921,6 +3940,7 @@ static const cg_setting_ cg_settings_[] = {
     { "warmup", "warmup=power:4:468", cg_mean_read_warmup_, cg_mean_print_warmup_ },
     { "clip", "clip=1", cg_mean_read_clip_, cg_mean_print_clip_ },
     { "small", "small=1024", cg_mean_read_small_, cg_mean_print_small_ },
+    { "pack", "pack=each", cg_mean_read_pack_, cg_mean_print_pack_ },
     { "optimizer", "optimizer=momentum:0.9", cg_mean_read_optimizer_, cg_mean_print_optimizer_ },
 };
 enum {
@@ -4159,6 +4179,11 @@ struct cg_mean {
     float **flat; /* where tensors are in the vector of cg_mean_step_flat */
     cg_ef **efs;  /* of the active ones */
     cg_layer *layers;
+    /* pack=: tensors are segments of one vector, with one state, which is that of the first tensor with values */
+    size_t *pack_n;
+    uint32_t *pack_op;
+    cg_segments segments;
+    float *packed;
     cg_extra *sides; /* of kinds that take variances, else NULL */
     void *mem;       /* for an exchange */
     size_t mem_bytes;
@@ -4259,6 +4284,7 @@ static void cg_mean_trial_(cg_ef *ef, const cg_ef_desc *d) {
     ef->desc = *d;
     ef->scale = 1.0f;
     ef->mark = 1;
+    ef->segments.segments = d->segments;
     if (d->carry) ef->carry = &ef->scale;
 }
 /* What the exchange of this step resolves to, on that rank, in *x. */
@@ -4304,7 +4330,8 @@ static size_t cg_mean_carry_(const cg_mean *m, const cg_ef_desc *d, size_t tenso
 /* "tensor 1 (w) in step 0: why" */
 static cg_status cg_mean_refuse_(
     cg_text_ *t, const cg_mean_list_ *list, size_t i, uint64_t step, cg_status s, const char *why, uint64_t n) {
-    cg_mean_tensor_name_(t, i, cg_mean_list_name_(list, i));
+    if (i < list->count) cg_mean_tensor_name_(t, i, cg_mean_list_name_(list, i));
+    else cg_text_str_(t, "all tensors in one packet (pack=)");
     if (step) cg_text_str_(t, " in step ");
     if (step) cg_text_uint_(t, step);
     cg_text_str_(t, ": ");
@@ -4385,41 +4412,113 @@ static uint64_t cg_mean_agree_bytes_(const cg_mean *m); /* in ef/mean_agree.h */
 
 /* ---- opening ---- */
 
+/* The layout that is under way. */
+typedef struct cg_mean_layout_ {
+    cg_arena_ arena;
+    uint64_t exchange; /* bytes for exchanges */
+    size_t units;      /* states so far */
+    cg_text_ *why;
+} cg_mean_layout_;
+/* Checks a state that the mean has, lays it out, and makes it if there is memory. i: the tensor, or list->count. */
+static cg_status cg_mean_unit_(
+    cg_mean *m, const cg_mean_list_ *list, size_t i, cg_ef_desc *d, cg_mean_tensor_ *tensor, cg_mean_layout_ *at) {
+    uint64_t one, state;
+    uint8_t *state_mem;
+    cg_status s;
+    d->carry = cg_mean_carry_(m, d, i);
+    s = cg_mean_check_(m, list, d, i, &one, at->why);
+    if (s != CG_OK) return s;
+    at->exchange = cg_add_sat_(at->exchange, one);
+    state = cg_ef_memory(d);
+    tensor->ef = (cg_ef *)(void *)cg_arena_take_(&at->arena, sizeof(cg_ef));
+    tensor->before = (cg_ef *)(void *)cg_arena_take_(&at->arena, sizeof(cg_ef));
+    state_mem = cg_arena_take_(&at->arena, state);
+    tensor->kept_bytes = cg_size_or_zero_(cg_mean_kept_bytes_(d));
+    tensor->backup = cg_arena_take_(&at->arena, tensor->kept_bytes);
+    tensor->result = NULL;
+    if (!d->segments && cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_))
+        tensor->result = (float *)(void *)cg_arena_take_(&at->arena, cg_mul_sat_(4, d->n));
+    if (!at->arena.base) return CG_OK;
+    s = cg_ef_init(tensor->ef, d, state_mem, (size_t)state);
+    if (s != CG_OK) return cg_mean_refuse_(at->why, list, i, 0, s, tensor->ef->report.why, 0);
+    tensor->kept = state_mem; /* it is aligned, so that the state begins there */
+    m->efs[at->units++] = tensor->ef;
+    return CG_OK;
+}
+/* The one state of all tensors, by pack=. Without memory the list of segments is on the stack, which bounds it. */
+enum { CG_MEAN_PACK_ = 1024 };
+CG_NOINLINE_ cg_status cg_mean_plan_packed_(cg_mean *m, const cg_mean_list_ *list, cg_mean_layout_ *at) {
+    size_t n_here[CG_MEAN_PACK_], *n = n_here, first = list->count;
+    uint32_t op_here[CG_MEAN_PACK_], *op = op_here;
+    cg_mean_tensor_ measured;
+    cg_ef_desc d = m->config.ef;
+    uint64_t total = 0;
+    if (list->count > CG_MEAN_PACK_) {
+        cg_text_str_(at->why, "pack= takes at most 1024 tensors: open several means");
+        return CG_E_ARG;
+    }
+    if (m->config.by_shape || cg_ef_has_trait_(&d, CG_EF_TAKES_VARIANCE_)) {
+        cg_text_str_(at->why, "pack= is neither for matrices by shape nor for memory=variance: leave it out");
+        return CG_E_UNSUPPORTED;
+    }
+    m->pack_n = (size_t *)(void *)cg_arena_take_(&at->arena, list->count * sizeof(size_t));
+    m->pack_op = (uint32_t *)(void *)cg_arena_take_(&at->arena, list->count * sizeof(uint32_t));
+    if (at->arena.base) n = m->pack_n, op = m->pack_op;
+    for (size_t i = 0; i < list->count; i++) {
+        n[i] = cg_mean_list_n_(list, i);
+        op[i] = n[i] < d.small ? CG_SEGMENT_EXACT : CG_SEGMENT_OP;
+        if (n[i] && first == list->count) first = i;
+        total = cg_add_sat_(total, n[i]);
+    }
+    m->segments.n = n;
+    m->segments.count = list->count;
+    m->segments.op = op;
+    m->segments.flags = m->config.packing == CG_PACK_GLOBAL_ ? CG_SEGMENTS_GLOBAL : 0;
+    m->active = total != 0;
+    m->packed = (float *)(void *)cg_arena_take_(&at->arena, cg_mul_sat_(4, total));
+    d.op = m->config.op;
+    d.n = cg_size_or_zero_(total);
+    d.small = 0;
+    d.workers = m->transport.size;
+    d.segments = &m->segments;
+    if (!total) return CG_OK;
+    if (!d.n) return cg_mean_refuse_(at->why, list, list->count, 0, CG_E_ARG, "the sizes overflow", 0);
+    return cg_mean_unit_(m, list, list->count, &d, at->arena.base ? &m->tensor[first] : &measured, at);
+}
 /* Checks everything and lays out the memory from base on, a multiple of 64 bytes behind *m; NULL: only measures.
    *bytes: what is needed in all. */
 static cg_status cg_mean_plan_(cg_mean *m, const cg_mean_list_ *list, uint8_t *base, uint64_t *bytes, cg_text_ *why) {
-    cg_arena_ arena;
-    uint64_t exchange = 64, one, state, name_bytes = 0;
-    size_t active = 0;
+    cg_mean_layout_ at;
+    uint64_t name_bytes = 0;
     char *names;
-    const int waits = cg_ef_has_trait_(&m->config.ef, CG_EF_KEEPS_RECEIVED_);
     const int takes_variance = cg_ef_has_trait_(&m->config.ef, CG_EF_TAKES_VARIANCE_);
-    arena.base = base;
-    arena.bytes = 0;
+    cg_status s = CG_OK;
+    memset(&at, 0, sizeof at);
+    at.arena.base = base;
+    at.exchange = 64;
+    at.why = why;
+    m->tensors = list->count;
+    m->active = 0;
     for (size_t i = 0; i < list->count; i++) {
         const char *name = cg_mean_list_name_(list, i);
         size_t len = 0;
         while (name && name[len]) len++;
         name_bytes = cg_add_sat_(name_bytes, name ? len + 1 : 0);
-        active += cg_mean_list_n_(list, i) != 0;
+        m->active += cg_mean_list_n_(list, i) != 0;
     }
-    m->tensors = list->count;
-    m->active = active;
-    m->tensor = (cg_mean_tensor_ *)(void *)cg_arena_take_(&arena, cg_mul_sat_(list->count, sizeof(cg_mean_tensor_)));
-    m->flat = (float **)(void *)cg_arena_take_(&arena, cg_mul_sat_(list->count, sizeof(float *)));
-    m->efs = (cg_ef **)(void *)cg_arena_take_(&arena, cg_mul_sat_(active, sizeof(cg_ef *)));
-    m->layers = (cg_layer *)(void *)cg_arena_take_(&arena, cg_mul_sat_(active, sizeof(cg_layer)));
-    m->sides = takes_variance ? (cg_extra *)(void *)cg_arena_take_(&arena, cg_mul_sat_(active, sizeof(cg_extra)))
-                              : NULL;
-    names = (char *)cg_arena_take_(&arena, name_bytes);
-    active = 0;
-    for (size_t i = 0; i < list->count; i++) {
+    m->tensor = (cg_mean_tensor_ *)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(list->count, sizeof(cg_mean_tensor_)));
+    m->flat = (float **)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(list->count, sizeof(float *)));
+    m->efs = (cg_ef **)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(m->active, sizeof(cg_ef *)));
+    m->layers = (cg_layer *)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(m->active, sizeof(cg_layer)));
+    m->sides = NULL;
+    if (takes_variance)
+        m->sides = (cg_extra *)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(m->active, sizeof(cg_extra)));
+    names = (char *)cg_arena_take_(&at.arena, name_bytes);
+    for (size_t i = 0; i < list->count && s == CG_OK; i++) {
         const size_t n = cg_mean_list_n_(list, i), rows = cg_mean_list_rows_(list, i);
         const char *name = cg_mean_list_name_(list, i);
         cg_mean_tensor_ *tensor = base ? &m->tensor[i] : NULL, measured;
         cg_ef_desc d = cg_mean_desc_(m, n, rows);
-        cg_status s;
-        uint8_t *state_mem;
         if (!tensor) tensor = &measured;
         memset(tensor, 0, sizeof *tensor);
         tensor->n = n;
@@ -4429,31 +4528,16 @@ static cg_status cg_mean_plan_(cg_mean *m, const cg_mean_list_ *list, uint8_t *b
             do *names++ = *name;
             while (*name++);
         }
-        if (!n) continue;
         if (rows > 1 && n % rows) return cg_mean_refuse_(why, list, i, 0, CG_E_ARG, "rows does not divide n", 0);
-        d.carry = cg_mean_carry_(m, &d, i);
-        s = cg_mean_check_(m, list, &d, i, &one, why);
-        if (s != CG_OK) return s;
-        exchange = cg_add_sat_(exchange, one);
-        state = cg_ef_memory(&d);
-        tensor->ef = (cg_ef *)(void *)cg_arena_take_(&arena, sizeof(cg_ef));
-        tensor->before = (cg_ef *)(void *)cg_arena_take_(&arena, sizeof(cg_ef));
-        state_mem = cg_arena_take_(&arena, state);
-        tensor->kept_bytes = cg_size_or_zero_(cg_mean_kept_bytes_(&d));
-        tensor->backup = cg_arena_take_(&arena, tensor->kept_bytes);
-        tensor->result = waits ? (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, n)) : NULL;
-        if (base) {
-            s = cg_ef_init(tensor->ef, &d, state_mem, (size_t)state);
-            if (s != CG_OK) return cg_mean_refuse_(why, list, i, 0, s, tensor->ef->report.why, 0);
-            tensor->kept = state_mem; /* it is aligned, so that the state begins there */
-            m->efs[active++] = tensor->ef;
-        }
+        if (n && !m->config.packing) s = cg_mean_unit_(m, list, i, &d, tensor, &at);
     }
-    exchange = cg_add_sat_(exchange, cg_exchange_layers_memory(NULL, 0, 0, &m->transport));
-    if (exchange < cg_mean_agree_bytes_(m)) exchange = cg_mean_agree_bytes_(m);
-    m->mem = cg_arena_take_(&arena, exchange);
-    m->mem_bytes = cg_size_or_zero_(exchange);
-    *bytes = cg_add_sat_(arena.bytes, CG_MEAN_HEAD_);
+    if (s == CG_OK && m->config.packing) s = cg_mean_plan_packed_(m, list, &at);
+    if (s != CG_OK) return s;
+    at.exchange = cg_add_sat_(at.exchange, cg_exchange_layers_memory(NULL, 0, 0, &m->transport));
+    if (at.exchange < cg_mean_agree_bytes_(m)) at.exchange = cg_mean_agree_bytes_(m);
+    m->mem = cg_arena_take_(&at.arena, at.exchange);
+    m->mem_bytes = cg_size_or_zero_(at.exchange);
+    *bytes = cg_add_sat_(at.arena.bytes, CG_MEAN_HEAD_);
     return CG_OK;
 }
 /* What must be the same on all ranks: configuration, sizes, names and shapes. */
@@ -4585,12 +4669,15 @@ CG_API_ void cg_mean_report(const cg_mean *mean, cg_report *report) {
     else cg_report_set_(report, CG_E_ARG, cg_mean_why(NULL), 0, CG_NO_INDEX);
 }
 CG_API_ uint64_t cg_mean_steps(const cg_mean *mean) { return mean ? mean->steps : 0; }
-CG_API_ const cg_ef *cg_mean_state(const cg_mean *mean, size_t tensor) {
-    return mean && mean->magic == CG_MEAN_MAGIC_ && tensor < mean->tensors ? mean->tensor[tensor].ef : NULL;
+/* The state that has this tensor, or NULL. */
+static cg_ef *cg_mean_state_of_(const cg_mean *m, size_t tensor) {
+    if (!m || m->magic != CG_MEAN_MAGIC_ || tensor >= m->tensors) return NULL;
+    return m->config.packing && m->tensor[tensor].n ? m->efs[0] : m->tensor[tensor].ef;
 }
+CG_API_ const cg_ef *cg_mean_state(const cg_mean *mean, size_t tensor) { return cg_mean_state_of_(mean, tensor); }
 CG_API_ cg_status cg_mean_moved(cg_mean *mean, size_t tensor, double squared) {
     if (!mean || mean->magic != CG_MEAN_MAGIC_ || tensor >= mean->tensors) return CG_E_ARG;
-    return mean->tensor[tensor].ef ? cg_ef_moved(mean->tensor[tensor].ef, squared) : CG_OK;
+    return cg_mean_state_of_(mean, tensor) ? cg_ef_moved(cg_mean_state_of_(mean, tensor), squared) : CG_OK;
 }
 
 /* src/ef/mean_step.h */
@@ -4679,6 +4766,28 @@ static void cg_mean_delay_why_(cg_mean *m) {
         "take memory=difference and an unbiased operator, as in 'wangni:0.01|efsign|golomb optimizer=adam'");
     *t.at = 0;
 }
+/* pack=: all gradients in m->packed, one behind the other; NULL: one is missing. */
+static float *cg_mean_pack_(cg_mean *m, float *const *grads) {
+    size_t at = 0;
+    for (size_t i = 0; i < m->tensors; at += m->tensor[i++].n) {
+        if (!m->tensor[i].n) continue;
+        if (!grads || !grads[i]) return NULL;
+        memcpy(m->packed + at, grads[i], 4 * m->tensor[i].n);
+    }
+    return m->packed;
+}
+static void cg_mean_unpack_(const cg_mean *m, float *const *grads) {
+    size_t at = 0;
+    for (size_t i = 0; i < m->tensors; at += m->tensor[i++].n)
+        if (m->tensor[i].n) memcpy(grads[i], m->packed + at, 4 * m->tensor[i].n);
+}
+/* The tensor that report.at is in, which becomes the index there; m->tensors: it is in none. */
+static size_t cg_mean_unpack_at_(cg_mean *m) {
+    size_t i = 0;
+    if (m->report.at == CG_NO_INDEX) return m->tensors;
+    for (; i < m->tensors && m->report.at >= m->tensor[i].n; i++) m->report.at -= m->tensor[i].n;
+    return i;
+}
 static cg_status cg_mean_step_(cg_mean *m, float *const *grads, const float *const *variances) {
     size_t active = 0, blamed = m->tensors;
     cg_status s;
@@ -4690,9 +4799,10 @@ static cg_status cg_mean_step_(cg_mean *m, float *const *grads, const float *con
         if (!t->ef) continue;
         memset(layer, 0, sizeof *layer);
         layer->desc = cg_mean_exchange_desc_(m, m->steps, i);
-        layer->n = t->n;
+        layer->n = t->ef->desc.n;
         if (t->result && grad) memcpy(t->result, grad, 4 * t->n);
         layer->x = t->result && grad ? t->result : grad;
+        if (m->config.packing) layer->x = cg_mean_pack_(m, grads);
         if (m->sides) {
             memset(&m->sides[active], 0, sizeof m->sides[active]);
             m->sides[active].aux = variances ? variances[i] : NULL;
@@ -4705,6 +4815,7 @@ static cg_status cg_mean_step_(cg_mean *m, float *const *grads, const float *con
             m->efs[0], &m->layers[0].desc, &m->transport, m->layers[0].x, m->mem, m->mem_bytes, &m->report);
         for (size_t i = 0; i < m->tensors; i++)
             if (m->tensor[i].ef) blamed = i;
+        if (m->config.packing) blamed = s == CG_OK ? m->tensors : cg_mean_unpack_at_(m);
     } else {
         s = cg_ef_exchange_layers(
             m->efs, m->layers, active, m->config.ef.small, &m->transport, m->mem, m->mem_bytes, &m->report);
@@ -4719,6 +4830,7 @@ static cg_status cg_mean_step_(cg_mean *m, float *const *grads, const float *con
     }
     for (size_t i = 0; i < m->tensors; i++)
         if (m->tensor[i].ef && m->tensor[i].result) memcpy(grads[i], m->tensor[i].result, 4 * m->tensor[i].n);
+    if (m->config.packing) cg_mean_unpack_(m, grads);
     m->steps++;
     memcpy(m->why, "ok", 3);
     if (cg_mean_optimizer_at_(m->config.optimizer)->divides) cg_mean_delay_why_(m);
@@ -4838,7 +4950,9 @@ static void cg_mean_describe_op_(cg_text_ *t, const cg_op *op, size_t n) {
 }
 static void cg_mean_describe_tensor_(const cg_mean *m, size_t i, cg_text_ *t) {
     const cg_mean_tensor_ *tensor = &m->tensor[i];
-    const cg_ef_desc *d = tensor->ef ? &tensor->ef->desc : NULL;
+    cg_ef *ef = cg_mean_state_of_(m, i);
+    const cg_ef_desc *d = ef ? &ef->desc : NULL;
+    const int is_small = ef && (m->config.packing ? m->pack_op[i] == CG_SEGMENT_EXACT : tensor->n < d->small);
     const cg_op dense = cg_dense();
     cg_exchange_state x;
     cg_op op;
@@ -4858,16 +4972,17 @@ static void cg_mean_describe_tensor_(const cg_mean *m, size_t i, cg_text_ *t) {
     cg_text_uint_(t, tensor->n);
     cg_text_str_(t, " values");
     op = d->op;
-    if (d->n < d->small || cg_same_op_(&op, &dense)) {
-        cg_text_str_(t, d->n < d->small ? " as exact f32, because it is small" : " as exact f32");
+    if (is_small || cg_same_op_(&op, &dense)) {
+        cg_text_str_(t, is_small ? " as exact f32, because it is small" : " as exact f32");
         return;
     }
-    cg_mean_describe_op_(t, &op, d->n);
-    cg_mean_resolve_(m, tensor->ef, d->dense_steps + d->warmup.stages * (d->warmup.period ? d->warmup.period : 1), i,
+    cg_mean_describe_op_(t, &op, tensor->n);
+    cg_mean_resolve_(m, ef, d->dense_steps + d->warmup.stages * (d->warmup.period ? d->warmup.period : 1), i,
         m->transport.rank, 0, &x);
     cg_text_str_(t, "; by ");
     cg_text_str_(t, cg_route_name(x.plan.route));
-    if (tensor->ef->carry) cg_text_str_(t, ", whose second leg has a memory of its own");
+    if (m->config.packing) cg_text_str_(t, ", in one packet with the others");
+    if (ef->carry) cg_text_str_(t, ", whose second leg has a memory of its own");
 }
 CG_API_ cg_status cg_mean_describe(const cg_mean *mean, char *text, size_t cap) {
     cg_fenv_ env;
@@ -4912,7 +5027,8 @@ CG_API_ cg_status cg_mean_describe(const cg_mean *mean, char *text, size_t cap) 
    A blob is little-endian, every part in whole words; nothing is loaded before all blobs have been checked.
 
    byte 0  "cgmn"  4 version  8 bytes of all  16 steps  24 tensors  32 ranks  36 rank  40 bytes of the configuration
-       44 zeros  112 checksum of everything else, as of a packet
+       44 1: one state has all tensors (pack=), that of the first with values  48 zeros
+       112 checksum of everything else, as of a packet
    128 the configuration; then of every tensor n, rows, bytes of its name, bytes of its state (u64 each), its name and
        its state as cg_ef_save has it (none if n is 0); all but the states filled to a word with zeros */
 
@@ -4975,6 +5091,7 @@ CG_API_ cg_status cg_mean_save(const cg_mean *mean, void *buf, size_t cap, size_
     cg_put32_(p + 32, (uint32_t)mean->transport.size);
     cg_put32_(p + 36, (uint32_t)mean->transport.rank);
     cg_put32_(p + 40, (uint32_t)line_len);
+    cg_put32_(p + 44, mean->config.packing != CG_PACK_NONE_);
     p = cg_mean_put_text_(p + CG_MEAN_HEADER_BYTES_, line, line_len);
     for (size_t i = 0; i < mean->tensors && s == CG_OK; i++) {
         const cg_mean_tensor_ *t = &mean->tensor[i];
@@ -5015,9 +5132,7 @@ static int cg_mean_record_read_(cg_mean_record_ *r) {
     state = cg_get64_(r->at + 24);
     if (cg_get64_(r->at) > SIZE_MAX / 8 || cg_get64_(r->at + 8) > SIZE_MAX / 8) return 0;
     room -= CG_MEAN_RECORD_BYTES_;
-    if (name > room || cg_mean_words_(name) > room || state > room - cg_mean_words_(name) ||
-        (state != 0) != (r->n != 0))
-        return 0;
+    if (name > room || cg_mean_words_(name) > room || state > room - cg_mean_words_(name)) return 0;
     r->name_len = (size_t)name;
     r->state_bytes = (size_t)state;
     r->name = (const char *)(const void *)(r->at + CG_MEAN_RECORD_BYTES_);
@@ -5053,11 +5168,12 @@ static cg_status cg_mean_blob_open_(cg_mean *m, cg_mean_record_ *r, const void *
     r->end = p + len;
     r->index = 0;
     if (cg_mean_words_(cg_get32_(p + 40)) > len - CG_MEAN_HEADER_BYTES_ || cg_get32_(p + 32) > 0x7fffffffu ||
-        !cg_get32_(p + 32) || cg_get32_(p + 36) >= cg_get32_(p + 32))
+        cg_get32_(p + 44) > 1 || !cg_get32_(p + 32) || cg_get32_(p + 36) >= cg_get32_(p + 32))
         return cg_mean_say_(m, CG_E_CORRUPT, "the header of the saved state says what cannot be");
     r->at = p + CG_MEAN_HEADER_BYTES_ + (size_t)cg_mean_words_(cg_get32_(p + 40));
     for (uint64_t i = 0; i < tensors; i++) {
-        if (!cg_mean_record_read_(r)) return cg_mean_say_(m, CG_E_CORRUPT, "a tensor of the saved state is damaged");
+        if (!cg_mean_record_read_(r) || (r->state_bytes != 0) != (r->n && !(cg_get32_(p + 44) && *values)))
+            return cg_mean_say_(m, CG_E_CORRUPT, "a tensor of the saved state is damaged");
         *values = cg_add_sat_(*values, r->n);
         r->at = r->state + r->state_bytes;
     }
@@ -5079,6 +5195,13 @@ static void cg_mean_say_tensor_(cg_text_ *t, uint64_t n, uint64_t rows, const ch
     cg_text_str_(t, " in ");
     cg_text_uint_(t, rows);
     cg_text_str_(t, " rows");
+}
+/* Has it one state for all tensors, as this mean has, or as it has not? */
+static cg_status cg_mean_blob_packed_(cg_mean *m, const cg_mean_record_ *r) {
+    if (cg_get32_(r->blob + 44) == (m->config.packing != CG_PACK_NONE_)) return CG_OK;
+    return cg_mean_say_(m, CG_E_MISMATCH,
+        m->config.packing ? "the saved state was opened without pack=, and this mean with it"
+                          : "the saved state was opened with pack=, and this mean without");
 }
 /* Are its tensors those of this mean, by number, name and shape? */
 static cg_status cg_mean_blob_same_(cg_mean *m, cg_mean_record_ *r) {
@@ -5172,6 +5295,7 @@ static cg_status cg_mean_load_(cg_mean *m, const void *const *bufs, const size_t
     uint64_t values;
     cg_status s = cg_mean_load_room_(m, count);
     if (s == CG_OK) s = cg_mean_blobs_open_(m, r, bufs, lens, count, &values);
+    for (size_t i = 0; i < count && s == CG_OK; i++) s = cg_mean_blob_packed_(m, &r[i]);
     for (size_t i = 0; i < count && s == CG_OK; i++) s = cg_mean_blob_same_(m, &r[i]);
     if (s == CG_OK && !exact) s = cg_mean_blobs_all_(m, r, count);
     if (s == CG_OK && exact && cg_get32_(r->blob + 32) != (uint32_t)m->transport.size)
@@ -5275,6 +5399,22 @@ static cg_status cg_mean_moved_check_(cg_mean *m, cg_mean_record_ *r, size_t cou
         }
     return CG_OK;
 }
+/* The one state of all tensors, whose boundaries it does not know. */
+static cg_status cg_mean_load_packed_(cg_mean *m, cg_mean_record_ *r, size_t count) {
+    const void **state = (const void **)(void *)(r + count);
+    size_t *state_bytes = (size_t *)(void *)(state + count);
+    cg_status s = CG_OK;
+    for (size_t j = 0; j < count && m->active; j++) {
+        cg_mean_record_seek_(&r[j], 0);
+        while (!r[j].n) cg_mean_record_seek_(&r[j], r[j].index + 1);
+        state[j] = r[j].state;
+        state_bytes[j] = r[j].state_bytes;
+    }
+    if (m->active) s = cg_ef_load_(m->efs[0], state, state_bytes, count, count == 1);
+    if (s != CG_OK) return cg_mean_state_why_(m, 0, NULL, s);
+    m->steps = cg_get64_(r->blob + 16);
+    return cg_mean_say_(m, CG_OK, cg_status_str(CG_OK));
+}
 static cg_status cg_mean_load_moved_(cg_mean *m, const void *const *bufs, const size_t *lens, size_t count) {
     cg_mean_record_ *r = (cg_mean_record_ *)m->mem;
     uint64_t values = 0, mine = 0, from = 0, ef_steps;
@@ -5291,6 +5431,8 @@ static cg_status cg_mean_load_moved_(cg_mean *m, const void *const *bufs, const 
     else if (cg_get32_(r->blob + 32) != (uint32_t)m->transport.size)
         s = cg_mean_say_(
             m, CG_E_MISMATCH, "this state was saved by another number of ranks: give those of all of them");
+    for (size_t i = 0; i < count && s == CG_OK; i++) s = cg_mean_blob_packed_(m, &r[i]);
+    if (s == CG_OK && m->config.packing) return cg_mean_load_packed_(m, r, count);
     if (s == CG_OK && m->active) s = cg_mean_moved_check_(m, r, count, &reach, &begun);
     if (s != CG_OK) return s;
     m->steps = cg_get64_(r->blob + 16);

@@ -165,8 +165,9 @@ TEST whatever_opens_steps_as_by_hand(void) {
 static const char *const faulty[] = { "topk:0.05 memory=momentum:0.9", "efsign route=scatter seed=3 dense=1", "dense",
     "absmax:4:512 memory=ef21 route=ring", "topk:0.05 route=merge small=100", "randk:0.1 memory=diana", "lowrank:2",
     "eden:2 memory=difference route=server", "topk:0.05 memory=laq:0.1", "topk:0.05|f16 memory=classic:8bit route=tree",
-    "topk:0.05 route=shared warmup=power:2:1", "sign memory=signum:0.9 fold=vote route=scatter" };
-static const int is_raw[] = { 0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0 }; /* in step 2 */
+    "topk:0.05 route=shared warmup=power:2:1", "sign memory=signum:0.9 fold=vote route=scatter",
+    "topk:0.05 memory=momentum:0.9 pack=each" };
+static const int is_raw[] = { 0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0 }; /* in step 2 */
 enum { FAULTY = sizeof faulty / sizeof *faulty, STEPS = 4, FAILS_AT = 2 };
 typedef struct fault_job {
     int hurt; /* bytes are changed, not a callback failed */
@@ -422,9 +423,87 @@ TEST states_are_saved_and_loaded(void) {
     PASS();
 }
 
+/* ---- all tensors in one packet ---- */
+
+static const char *const packed_configs[] = { "topk:0.05 seed=3", "absmax:4:512 dense=1", "efsign small=100",
+    "topk:0.1|absmax:4:64 memory=momentum:0.9 warmup=power:2:1", "eden:2 memory=ef21", "randk:0.1 memory=difference",
+    "onebit:64 memory=loco", "wangni:0.2 memory=filtered:0.9", "huffman" };
+static int packed_worker(net *w, int rank, void *user) {
+    static float grad[RANKS][2][TENSORS][MOST];
+    static unsigned char blob[RANKS][200000];
+    uint64_t *bytes_out = (uint64_t *)user;
+    for (size_t c = 0; c < sizeof packed_configs / sizeof *packed_configs; c++) {
+        net_end end;
+        cg_transport t = net_transport(&end, w, rank);
+        float *x[2][TENSORS];
+        void *mem[2];
+        cg_mean *m[2], *again;
+        char config[200], why[400];
+        cg_report report;
+        size_t bytes = 0, len;
+        for (int packed = 0; packed < 2; packed++) {
+            sprintf(config, "%s route=allgather%s", packed_configs[c], packed ? " pack=each" : "");
+            bytes = cg_mean_memory_of(config, shapes, TENSORS, &t, why, sizeof why);
+            if (!bytes) printf("%s: %s\n", config, why);
+            NEED(bytes);
+            mem[packed] = malloc(bytes);
+            NEED(cg_mean_open_of(&m[packed], config, shapes, TENSORS, &t, mem[packed], bytes) == CG_OK);
+            for (size_t i = 0; i < TENSORS; i++) x[packed][i] = grad[rank][packed][i];
+        }
+        for (uint64_t step = 0; step < 4; step++) {
+            for (int packed = 0; packed < 2; packed++) {
+                fill(rank, x[packed], step);
+                NEED(cg_mean_step(m[packed], x[packed]) == CG_OK);
+                cg_mean_report(m[packed], &report);
+                if (rank == 0 && c == 0) bytes_out[packed] = report.bytes_out;
+            }
+            for (size_t i = 0; i < TENSORS; i++) {
+                const int is_exact = shapes[i].n < 100 && strstr(config, "small=100");
+                for (size_t j = 0; j < shapes[i].n; j++) {
+                    /* exact ones are summed by another route, in another order */
+                    const float off = x[0][i][j] - x[1][i][j];
+                    NEED(is_exact ? off < 1e-5f && off > -1e-5f : !memcmp(&x[0][i][j], &x[1][i][j], 4));
+                }
+            }
+        }
+        NEED(cg_mean_save(m[1], blob[rank], sizeof blob[rank], &len) == CG_OK);
+        NEED(cg_mean_load(m[0], blob[rank], len) == CG_E_MISMATCH && strstr(cg_mean_why(m[0]), "pack="));
+        free(mem[0]);
+        mem[0] = malloc(bytes);
+        NEED(cg_mean_open_of(&again, config, shapes, TENSORS, &t, mem[0], bytes) == CG_OK);
+        NEED(cg_mean_load(again, blob[rank], len) == CG_OK);
+        fill(rank, x[0], 4);
+        fill(rank, x[1], 4);
+        NEED(cg_mean_step(again, x[0]) == CG_OK);
+        net_meet(w);
+        NEED(cg_mean_step(m[1], x[1]) == CG_OK);
+        for (size_t i = 0; i < TENSORS; i++) NEED(!memcmp(x[0][i], x[1][i], 4 * shapes[i].n));
+        fill(rank, x[1], 5);
+        if (rank == 1) {
+            uint32_t nan = 0x7fc00000u;
+            memcpy(&x[1][1][7], &nan, 4);
+        }
+        NEED(cg_mean_step(m[1], x[1]) == (rank == 1 ? CG_E_NONFINITE : CG_E_PEER));
+        if (rank == 1) NEED(strstr(cg_mean_why(m[1]), "tensor 1 (b): ") && strstr(cg_mean_why(m[1]), "value 7 "));
+        free(mem[0]);
+        free(mem[1]);
+        net_meet(w);
+    }
+    return 0;
+}
+TEST one_packet_has_the_same_floats(void) {
+    static net w;
+    uint64_t bytes_out[2] = { 0, 0 };
+    ASSERT_EQ(0, net_run(&w, RANKS, packed_worker, bytes_out));
+    printf("%d bytes in a step, packed %d\n", (int)bytes_out[0], (int)bytes_out[1]);
+    ASSERT(bytes_out[1] < bytes_out[0]);
+    PASS();
+}
+
 SUITE(all) {
     RUN_TEST(whatever_opens_steps_as_by_hand);
     RUN_TEST(states_are_saved_and_loaded);
+    RUN_TEST(one_packet_has_the_same_floats);
     RUN_TESTp(a_step_that_fails_has_changed_nothing, 0);
     RUN_TESTp(a_step_that_fails_has_changed_nothing, 1);
 }

@@ -60,7 +60,7 @@ TEST lines_are_read(void) {
             "at 0: no setting 'topk': it is an operator, which stands first and has ':' before its parameters" },
         { "topk:0.01 rout=ring",
             "at 10: no setting 'rout'; did you mean 'route='? There are memory=, route=, fold=, seed=, "
-            "dense=, warmup=, clip=, small=, optimizer=" },
+            "dense=, warmup=, clip=, small=, pack=, optimizer=" },
         { "topk:0.01 seed=1 route=ring seed=2", "at 28: seed= stands twice, first at 10: leave one of them out" },
         { "topk:0.01 seed=1 f16",
             "at 17: 'f16' is not name=value; the operator stands first, and behind it only settings, "
@@ -194,6 +194,30 @@ TEST shapes_are_taken(void) {
     w[0] = 3.0f;
     ASSERT_EQ(CG_OK, cg_mean_step(m, x));
     ASSERT_EQ(299.0f, b[299]);
+    free(mem);
+    PASS();
+}
+
+TEST a_selection_may_be_of_all_tensors(void) {
+    static float a[3000], b[40];
+    float *x[2] = { a, b };
+    const cg_transport t = alone();
+    const char *config = "topk:0.01 pack=global";
+    const size_t bytes = cg_mean_memory(config, sizes, 2, &t, NULL, 0);
+    void *mem = malloc(bytes);
+    char text[2000];
+    cg_mean *m;
+    int of_a = 0, of_b = 0;
+    ASSERT_EQ(CG_OK, cg_mean_open(&m, config, sizes, 2, &t, mem, bytes));
+    for (int i = 0; i < 3000; i++) a[i] = (float)(i % 100);
+    for (int i = 0; i < 40; i++) b[i] = 1000.0f + (float)i;
+    ASSERT_EQ(CG_OK, cg_mean_step(m, x));
+    for (int i = 0; i < 3000; i++) of_a += a[i] > 0.0f;
+    for (int i = 0; i < 40; i++) of_b += b[i] > 0.0f;
+    ASSERT_EQ(0, of_a);
+    ASSERT_EQ(30, of_b);
+    ASSERT_EQ(CG_OK, cg_mean_describe(m, text, sizeof text));
+    ASSERT(strstr(text, "tensor 1: 40 values as topk:0.01") && strstr(text, "in one packet with the others"));
     free(mem);
     PASS();
 }
@@ -336,6 +360,7 @@ SUITE(all) {
     RUN_TEST(names_are_those_of_the_tables);
     RUN_TEST(memory_is_what_it_needs);
     RUN_TEST(shapes_are_taken);
+    RUN_TEST(a_selection_may_be_of_all_tensors);
     RUN_TEST(any_line_is_safe);
     RUN_TEST(any_saved_bytes_are_safe);
     RUN_TEST(saved_tensors_are_compared);

@@ -40,6 +40,11 @@
      clip=1            each rank's gradient of a tensor is clipped at 1 / sqrt(ranks), by its norm; clip=value:1 by
                        value
      small=1024        tensors with fewer values are exact: they travel together, as f32
+     pack=each         all tensors travel in one packet, each with scales, selection and random numbers of its own: the
+                       floats of one packet for each, with some 12 bytes for each in place of a header and rounds of its
+                       own. pack=global: a selection is from all of them together. For up to 1024 tensors, by allgather
+                       or server. Clipping by norm, the scale of operators that expand, and the silence of laq are then
+                       those of all tensors
    Matrix operators take rows and columns from the tensors, as in lowrank:4, if cg_mean_open_of is given them; vectors,
    and matrices that two factors would not shorten, are then exact. Memory: for each tensor its state (see MEMORY)
    twice, as it is copied before a step, the n floats of a result with kinds that keep what they received, and an

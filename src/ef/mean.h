@@ -38,6 +38,11 @@ struct cg_mean {
     float **flat; /* where tensors are in the vector of cg_mean_step_flat */
     cg_ef **efs;  /* of the active ones */
     cg_layer *layers;
+    /* pack=: tensors are segments of one vector, with one state, which is that of the first tensor with values */
+    size_t *pack_n;
+    uint32_t *pack_op;
+    cg_segments segments;
+    float *packed;
     cg_extra *sides; /* of kinds that take variances, else NULL */
     void *mem;       /* for an exchange */
     size_t mem_bytes;
@@ -138,6 +143,7 @@ static void cg_mean_trial_(cg_ef *ef, const cg_ef_desc *d) {
     ef->desc = *d;
     ef->scale = 1.0f;
     ef->mark = 1;
+    ef->segments.segments = d->segments;
     if (d->carry) ef->carry = &ef->scale;
 }
 /* What the exchange of this step resolves to, on that rank, in *x. */
@@ -183,7 +189,8 @@ static size_t cg_mean_carry_(const cg_mean *m, const cg_ef_desc *d, size_t tenso
 /* "tensor 1 (w) in step 0: why" */
 static cg_status cg_mean_refuse_(
     cg_text_ *t, const cg_mean_list_ *list, size_t i, uint64_t step, cg_status s, const char *why, uint64_t n) {
-    cg_mean_tensor_name_(t, i, cg_mean_list_name_(list, i));
+    if (i < list->count) cg_mean_tensor_name_(t, i, cg_mean_list_name_(list, i));
+    else cg_text_str_(t, "all tensors in one packet (pack=)");
     if (step) cg_text_str_(t, " in step ");
     if (step) cg_text_uint_(t, step);
     cg_text_str_(t, ": ");
@@ -264,41 +271,113 @@ static uint64_t cg_mean_agree_bytes_(const cg_mean *m); /* in ef/mean_agree.h */
 
 /* ---- opening ---- */
 
+/* The layout that is under way. */
+typedef struct cg_mean_layout_ {
+    cg_arena_ arena;
+    uint64_t exchange; /* bytes for exchanges */
+    size_t units;      /* states so far */
+    cg_text_ *why;
+} cg_mean_layout_;
+/* Checks a state that the mean has, lays it out, and makes it if there is memory. i: the tensor, or list->count. */
+static cg_status cg_mean_unit_(
+    cg_mean *m, const cg_mean_list_ *list, size_t i, cg_ef_desc *d, cg_mean_tensor_ *tensor, cg_mean_layout_ *at) {
+    uint64_t one, state;
+    uint8_t *state_mem;
+    cg_status s;
+    d->carry = cg_mean_carry_(m, d, i);
+    s = cg_mean_check_(m, list, d, i, &one, at->why);
+    if (s != CG_OK) return s;
+    at->exchange = cg_add_sat_(at->exchange, one);
+    state = cg_ef_memory(d);
+    tensor->ef = (cg_ef *)(void *)cg_arena_take_(&at->arena, sizeof(cg_ef));
+    tensor->before = (cg_ef *)(void *)cg_arena_take_(&at->arena, sizeof(cg_ef));
+    state_mem = cg_arena_take_(&at->arena, state);
+    tensor->kept_bytes = cg_size_or_zero_(cg_mean_kept_bytes_(d));
+    tensor->backup = cg_arena_take_(&at->arena, tensor->kept_bytes);
+    tensor->result = NULL;
+    if (!d->segments && cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_))
+        tensor->result = (float *)(void *)cg_arena_take_(&at->arena, cg_mul_sat_(4, d->n));
+    if (!at->arena.base) return CG_OK;
+    s = cg_ef_init(tensor->ef, d, state_mem, (size_t)state);
+    if (s != CG_OK) return cg_mean_refuse_(at->why, list, i, 0, s, tensor->ef->report.why, 0);
+    tensor->kept = state_mem; /* it is aligned, so that the state begins there */
+    m->efs[at->units++] = tensor->ef;
+    return CG_OK;
+}
+/* The one state of all tensors, by pack=. Without memory the list of segments is on the stack, which bounds it. */
+enum { CG_MEAN_PACK_ = 1024 };
+CG_NOINLINE_ cg_status cg_mean_plan_packed_(cg_mean *m, const cg_mean_list_ *list, cg_mean_layout_ *at) {
+    size_t n_here[CG_MEAN_PACK_], *n = n_here, first = list->count;
+    uint32_t op_here[CG_MEAN_PACK_], *op = op_here;
+    cg_mean_tensor_ measured;
+    cg_ef_desc d = m->config.ef;
+    uint64_t total = 0;
+    if (list->count > CG_MEAN_PACK_) {
+        cg_text_str_(at->why, "pack= takes at most 1024 tensors: open several means");
+        return CG_E_ARG;
+    }
+    if (m->config.by_shape || cg_ef_has_trait_(&d, CG_EF_TAKES_VARIANCE_)) {
+        cg_text_str_(at->why, "pack= is neither for matrices by shape nor for memory=variance: leave it out");
+        return CG_E_UNSUPPORTED;
+    }
+    m->pack_n = (size_t *)(void *)cg_arena_take_(&at->arena, list->count * sizeof(size_t));
+    m->pack_op = (uint32_t *)(void *)cg_arena_take_(&at->arena, list->count * sizeof(uint32_t));
+    if (at->arena.base) n = m->pack_n, op = m->pack_op;
+    for (size_t i = 0; i < list->count; i++) {
+        n[i] = cg_mean_list_n_(list, i);
+        op[i] = n[i] < d.small ? CG_SEGMENT_EXACT : CG_SEGMENT_OP;
+        if (n[i] && first == list->count) first = i;
+        total = cg_add_sat_(total, n[i]);
+    }
+    m->segments.n = n;
+    m->segments.count = list->count;
+    m->segments.op = op;
+    m->segments.flags = m->config.packing == CG_PACK_GLOBAL_ ? CG_SEGMENTS_GLOBAL : 0;
+    m->active = total != 0;
+    m->packed = (float *)(void *)cg_arena_take_(&at->arena, cg_mul_sat_(4, total));
+    d.op = m->config.op;
+    d.n = cg_size_or_zero_(total);
+    d.small = 0;
+    d.workers = m->transport.size;
+    d.segments = &m->segments;
+    if (!total) return CG_OK;
+    if (!d.n) return cg_mean_refuse_(at->why, list, list->count, 0, CG_E_ARG, "the sizes overflow", 0);
+    return cg_mean_unit_(m, list, list->count, &d, at->arena.base ? &m->tensor[first] : &measured, at);
+}
 /* Checks everything and lays out the memory from base on, a multiple of 64 bytes behind *m; NULL: only measures.
    *bytes: what is needed in all. */
 static cg_status cg_mean_plan_(cg_mean *m, const cg_mean_list_ *list, uint8_t *base, uint64_t *bytes, cg_text_ *why) {
-    cg_arena_ arena;
-    uint64_t exchange = 64, one, state, name_bytes = 0;
-    size_t active = 0;
+    cg_mean_layout_ at;
+    uint64_t name_bytes = 0;
     char *names;
-    const int waits = cg_ef_has_trait_(&m->config.ef, CG_EF_KEEPS_RECEIVED_);
     const int takes_variance = cg_ef_has_trait_(&m->config.ef, CG_EF_TAKES_VARIANCE_);
-    arena.base = base;
-    arena.bytes = 0;
+    cg_status s = CG_OK;
+    memset(&at, 0, sizeof at);
+    at.arena.base = base;
+    at.exchange = 64;
+    at.why = why;
+    m->tensors = list->count;
+    m->active = 0;
     for (size_t i = 0; i < list->count; i++) {
         const char *name = cg_mean_list_name_(list, i);
         size_t len = 0;
         while (name && name[len]) len++;
         name_bytes = cg_add_sat_(name_bytes, name ? len + 1 : 0);
-        active += cg_mean_list_n_(list, i) != 0;
+        m->active += cg_mean_list_n_(list, i) != 0;
     }
-    m->tensors = list->count;
-    m->active = active;
-    m->tensor = (cg_mean_tensor_ *)(void *)cg_arena_take_(&arena, cg_mul_sat_(list->count, sizeof(cg_mean_tensor_)));
-    m->flat = (float **)(void *)cg_arena_take_(&arena, cg_mul_sat_(list->count, sizeof(float *)));
-    m->efs = (cg_ef **)(void *)cg_arena_take_(&arena, cg_mul_sat_(active, sizeof(cg_ef *)));
-    m->layers = (cg_layer *)(void *)cg_arena_take_(&arena, cg_mul_sat_(active, sizeof(cg_layer)));
-    m->sides = takes_variance ? (cg_extra *)(void *)cg_arena_take_(&arena, cg_mul_sat_(active, sizeof(cg_extra)))
-                              : NULL;
-    names = (char *)cg_arena_take_(&arena, name_bytes);
-    active = 0;
-    for (size_t i = 0; i < list->count; i++) {
+    m->tensor = (cg_mean_tensor_ *)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(list->count, sizeof(cg_mean_tensor_)));
+    m->flat = (float **)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(list->count, sizeof(float *)));
+    m->efs = (cg_ef **)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(m->active, sizeof(cg_ef *)));
+    m->layers = (cg_layer *)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(m->active, sizeof(cg_layer)));
+    m->sides = NULL;
+    if (takes_variance)
+        m->sides = (cg_extra *)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(m->active, sizeof(cg_extra)));
+    names = (char *)cg_arena_take_(&at.arena, name_bytes);
+    for (size_t i = 0; i < list->count && s == CG_OK; i++) {
         const size_t n = cg_mean_list_n_(list, i), rows = cg_mean_list_rows_(list, i);
         const char *name = cg_mean_list_name_(list, i);
         cg_mean_tensor_ *tensor = base ? &m->tensor[i] : NULL, measured;
         cg_ef_desc d = cg_mean_desc_(m, n, rows);
-        cg_status s;
-        uint8_t *state_mem;
         if (!tensor) tensor = &measured;
         memset(tensor, 0, sizeof *tensor);
         tensor->n = n;
@@ -308,31 +387,16 @@ static cg_status cg_mean_plan_(cg_mean *m, const cg_mean_list_ *list, uint8_t *b
             do *names++ = *name;
             while (*name++);
         }
-        if (!n) continue;
         if (rows > 1 && n % rows) return cg_mean_refuse_(why, list, i, 0, CG_E_ARG, "rows does not divide n", 0);
-        d.carry = cg_mean_carry_(m, &d, i);
-        s = cg_mean_check_(m, list, &d, i, &one, why);
-        if (s != CG_OK) return s;
-        exchange = cg_add_sat_(exchange, one);
-        state = cg_ef_memory(&d);
-        tensor->ef = (cg_ef *)(void *)cg_arena_take_(&arena, sizeof(cg_ef));
-        tensor->before = (cg_ef *)(void *)cg_arena_take_(&arena, sizeof(cg_ef));
-        state_mem = cg_arena_take_(&arena, state);
-        tensor->kept_bytes = cg_size_or_zero_(cg_mean_kept_bytes_(&d));
-        tensor->backup = cg_arena_take_(&arena, tensor->kept_bytes);
-        tensor->result = waits ? (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, n)) : NULL;
-        if (base) {
-            s = cg_ef_init(tensor->ef, &d, state_mem, (size_t)state);
-            if (s != CG_OK) return cg_mean_refuse_(why, list, i, 0, s, tensor->ef->report.why, 0);
-            tensor->kept = state_mem; /* it is aligned, so that the state begins there */
-            m->efs[active++] = tensor->ef;
-        }
+        if (n && !m->config.packing) s = cg_mean_unit_(m, list, i, &d, tensor, &at);
     }
-    exchange = cg_add_sat_(exchange, cg_exchange_layers_memory(NULL, 0, 0, &m->transport));
-    if (exchange < cg_mean_agree_bytes_(m)) exchange = cg_mean_agree_bytes_(m);
-    m->mem = cg_arena_take_(&arena, exchange);
-    m->mem_bytes = cg_size_or_zero_(exchange);
-    *bytes = cg_add_sat_(arena.bytes, CG_MEAN_HEAD_);
+    if (s == CG_OK && m->config.packing) s = cg_mean_plan_packed_(m, list, &at);
+    if (s != CG_OK) return s;
+    at.exchange = cg_add_sat_(at.exchange, cg_exchange_layers_memory(NULL, 0, 0, &m->transport));
+    if (at.exchange < cg_mean_agree_bytes_(m)) at.exchange = cg_mean_agree_bytes_(m);
+    m->mem = cg_arena_take_(&at.arena, at.exchange);
+    m->mem_bytes = cg_size_or_zero_(at.exchange);
+    *bytes = cg_add_sat_(at.arena.bytes, CG_MEAN_HEAD_);
     return CG_OK;
 }
 /* What must be the same on all ranks: configuration, sizes, names and shapes. */
@@ -464,10 +528,13 @@ CG_API_ void cg_mean_report(const cg_mean *mean, cg_report *report) {
     else cg_report_set_(report, CG_E_ARG, cg_mean_why(NULL), 0, CG_NO_INDEX);
 }
 CG_API_ uint64_t cg_mean_steps(const cg_mean *mean) { return mean ? mean->steps : 0; }
-CG_API_ const cg_ef *cg_mean_state(const cg_mean *mean, size_t tensor) {
-    return mean && mean->magic == CG_MEAN_MAGIC_ && tensor < mean->tensors ? mean->tensor[tensor].ef : NULL;
+/* The state that has this tensor, or NULL. */
+static cg_ef *cg_mean_state_of_(const cg_mean *m, size_t tensor) {
+    if (!m || m->magic != CG_MEAN_MAGIC_ || tensor >= m->tensors) return NULL;
+    return m->config.packing && m->tensor[tensor].n ? m->efs[0] : m->tensor[tensor].ef;
 }
+CG_API_ const cg_ef *cg_mean_state(const cg_mean *mean, size_t tensor) { return cg_mean_state_of_(mean, tensor); }
 CG_API_ cg_status cg_mean_moved(cg_mean *mean, size_t tensor, double squared) {
     if (!mean || mean->magic != CG_MEAN_MAGIC_ || tensor >= mean->tensors) return CG_E_ARG;
-    return mean->tensor[tensor].ef ? cg_ef_moved(mean->tensor[tensor].ef, squared) : CG_OK;
+    return cg_mean_state_of_(mean, tensor) ? cg_ef_moved(cg_mean_state_of_(mean, tensor), squared) : CG_OK;
 }

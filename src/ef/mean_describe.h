@@ -25,7 +25,9 @@ static void cg_mean_describe_op_(cg_text_ *t, const cg_op *op, size_t n) {
 }
 static void cg_mean_describe_tensor_(const cg_mean *m, size_t i, cg_text_ *t) {
     const cg_mean_tensor_ *tensor = &m->tensor[i];
-    const cg_ef_desc *d = tensor->ef ? &tensor->ef->desc : NULL;
+    cg_ef *ef = cg_mean_state_of_(m, i);
+    const cg_ef_desc *d = ef ? &ef->desc : NULL;
+    const int is_small = ef && (m->config.packing ? m->pack_op[i] == CG_SEGMENT_EXACT : tensor->n < d->small);
     const cg_op dense = cg_dense();
     cg_exchange_state x;
     cg_op op;
@@ -45,16 +47,17 @@ static void cg_mean_describe_tensor_(const cg_mean *m, size_t i, cg_text_ *t) {
     cg_text_uint_(t, tensor->n);
     cg_text_str_(t, " values");
     op = d->op;
-    if (d->n < d->small || cg_same_op_(&op, &dense)) {
-        cg_text_str_(t, d->n < d->small ? " as exact f32, because it is small" : " as exact f32");
+    if (is_small || cg_same_op_(&op, &dense)) {
+        cg_text_str_(t, is_small ? " as exact f32, because it is small" : " as exact f32");
         return;
     }
-    cg_mean_describe_op_(t, &op, d->n);
-    cg_mean_resolve_(m, tensor->ef, d->dense_steps + d->warmup.stages * (d->warmup.period ? d->warmup.period : 1), i,
+    cg_mean_describe_op_(t, &op, tensor->n);
+    cg_mean_resolve_(m, ef, d->dense_steps + d->warmup.stages * (d->warmup.period ? d->warmup.period : 1), i,
         m->transport.rank, 0, &x);
     cg_text_str_(t, "; by ");
     cg_text_str_(t, cg_route_name(x.plan.route));
-    if (tensor->ef->carry) cg_text_str_(t, ", whose second leg has a memory of its own");
+    if (m->config.packing) cg_text_str_(t, ", in one packet with the others");
+    if (ef->carry) cg_text_str_(t, ", whose second leg has a memory of its own");
 }
 CG_API_ cg_status cg_mean_describe(const cg_mean *mean, char *text, size_t cap) {
     cg_fenv_ env;

@@ -6,7 +6,8 @@
    A blob is little-endian, every part in whole words; nothing is loaded before all blobs have been checked.
 
    byte 0  "cgmn"  4 version  8 bytes of all  16 steps  24 tensors  32 ranks  36 rank  40 bytes of the configuration
-       44 zeros  112 checksum of everything else, as of a packet
+       44 1: one state has all tensors (pack=), that of the first with values  48 zeros
+       112 checksum of everything else, as of a packet
    128 the configuration; then of every tensor n, rows, bytes of its name, bytes of its state (u64 each), its name and
        its state as cg_ef_save has it (none if n is 0); all but the states filled to a word with zeros */
 
@@ -69,6 +70,7 @@ CG_API_ cg_status cg_mean_save(const cg_mean *mean, void *buf, size_t cap, size_
     cg_put32_(p + 32, (uint32_t)mean->transport.size);
     cg_put32_(p + 36, (uint32_t)mean->transport.rank);
     cg_put32_(p + 40, (uint32_t)line_len);
+    cg_put32_(p + 44, mean->config.packing != CG_PACK_NONE_);
     p = cg_mean_put_text_(p + CG_MEAN_HEADER_BYTES_, line, line_len);
     for (size_t i = 0; i < mean->tensors && s == CG_OK; i++) {
         const cg_mean_tensor_ *t = &mean->tensor[i];
@@ -109,9 +111,7 @@ static int cg_mean_record_read_(cg_mean_record_ *r) {
     state = cg_get64_(r->at + 24);
     if (cg_get64_(r->at) > SIZE_MAX / 8 || cg_get64_(r->at + 8) > SIZE_MAX / 8) return 0;
     room -= CG_MEAN_RECORD_BYTES_;
-    if (name > room || cg_mean_words_(name) > room || state > room - cg_mean_words_(name) ||
-        (state != 0) != (r->n != 0))
-        return 0;
+    if (name > room || cg_mean_words_(name) > room || state > room - cg_mean_words_(name)) return 0;
     r->name_len = (size_t)name;
     r->state_bytes = (size_t)state;
     r->name = (const char *)(const void *)(r->at + CG_MEAN_RECORD_BYTES_);
@@ -147,11 +147,12 @@ static cg_status cg_mean_blob_open_(cg_mean *m, cg_mean_record_ *r, const void *
     r->end = p + len;
     r->index = 0;
     if (cg_mean_words_(cg_get32_(p + 40)) > len - CG_MEAN_HEADER_BYTES_ || cg_get32_(p + 32) > 0x7fffffffu ||
-        !cg_get32_(p + 32) || cg_get32_(p + 36) >= cg_get32_(p + 32))
+        cg_get32_(p + 44) > 1 || !cg_get32_(p + 32) || cg_get32_(p + 36) >= cg_get32_(p + 32))
         return cg_mean_say_(m, CG_E_CORRUPT, "the header of the saved state says what cannot be");
     r->at = p + CG_MEAN_HEADER_BYTES_ + (size_t)cg_mean_words_(cg_get32_(p + 40));
     for (uint64_t i = 0; i < tensors; i++) {
-        if (!cg_mean_record_read_(r)) return cg_mean_say_(m, CG_E_CORRUPT, "a tensor of the saved state is damaged");
+        if (!cg_mean_record_read_(r) || (r->state_bytes != 0) != (r->n && !(cg_get32_(p + 44) && *values)))
+            return cg_mean_say_(m, CG_E_CORRUPT, "a tensor of the saved state is damaged");
         *values = cg_add_sat_(*values, r->n);
         r->at = r->state + r->state_bytes;
     }
@@ -173,6 +174,13 @@ static void cg_mean_say_tensor_(cg_text_ *t, uint64_t n, uint64_t rows, const ch
     cg_text_str_(t, " in ");
     cg_text_uint_(t, rows);
     cg_text_str_(t, " rows");
+}
+/* Has it one state for all tensors, as this mean has, or as it has not? */
+static cg_status cg_mean_blob_packed_(cg_mean *m, const cg_mean_record_ *r) {
+    if (cg_get32_(r->blob + 44) == (m->config.packing != CG_PACK_NONE_)) return CG_OK;
+    return cg_mean_say_(m, CG_E_MISMATCH,
+        m->config.packing ? "the saved state was opened without pack=, and this mean with it"
+                          : "the saved state was opened with pack=, and this mean without");
 }
 /* Are its tensors those of this mean, by number, name and shape? */
 static cg_status cg_mean_blob_same_(cg_mean *m, cg_mean_record_ *r) {
@@ -266,6 +274,7 @@ static cg_status cg_mean_load_(cg_mean *m, const void *const *bufs, const size_t
     uint64_t values;
     cg_status s = cg_mean_load_room_(m, count);
     if (s == CG_OK) s = cg_mean_blobs_open_(m, r, bufs, lens, count, &values);
+    for (size_t i = 0; i < count && s == CG_OK; i++) s = cg_mean_blob_packed_(m, &r[i]);
     for (size_t i = 0; i < count && s == CG_OK; i++) s = cg_mean_blob_same_(m, &r[i]);
     if (s == CG_OK && !exact) s = cg_mean_blobs_all_(m, r, count);
     if (s == CG_OK && exact && cg_get32_(r->blob + 32) != (uint32_t)m->transport.size)
@@ -369,6 +378,22 @@ static cg_status cg_mean_moved_check_(cg_mean *m, cg_mean_record_ *r, size_t cou
         }
     return CG_OK;
 }
+/* The one state of all tensors, whose boundaries it does not know. */
+static cg_status cg_mean_load_packed_(cg_mean *m, cg_mean_record_ *r, size_t count) {
+    const void **state = (const void **)(void *)(r + count);
+    size_t *state_bytes = (size_t *)(void *)(state + count);
+    cg_status s = CG_OK;
+    for (size_t j = 0; j < count && m->active; j++) {
+        cg_mean_record_seek_(&r[j], 0);
+        while (!r[j].n) cg_mean_record_seek_(&r[j], r[j].index + 1);
+        state[j] = r[j].state;
+        state_bytes[j] = r[j].state_bytes;
+    }
+    if (m->active) s = cg_ef_load_(m->efs[0], state, state_bytes, count, count == 1);
+    if (s != CG_OK) return cg_mean_state_why_(m, 0, NULL, s);
+    m->steps = cg_get64_(r->blob + 16);
+    return cg_mean_say_(m, CG_OK, cg_status_str(CG_OK));
+}
 static cg_status cg_mean_load_moved_(cg_mean *m, const void *const *bufs, const size_t *lens, size_t count) {
     cg_mean_record_ *r = (cg_mean_record_ *)m->mem;
     uint64_t values = 0, mine = 0, from = 0, ef_steps;
@@ -385,6 +410,8 @@ static cg_status cg_mean_load_moved_(cg_mean *m, const void *const *bufs, const 
     else if (cg_get32_(r->blob + 32) != (uint32_t)m->transport.size)
         s = cg_mean_say_(
             m, CG_E_MISMATCH, "this state was saved by another number of ranks: give those of all of them");
+    for (size_t i = 0; i < count && s == CG_OK; i++) s = cg_mean_blob_packed_(m, &r[i]);
+    if (s == CG_OK && m->config.packing) return cg_mean_load_packed_(m, r, count);
     if (s == CG_OK && m->active) s = cg_mean_moved_check_(m, r, count, &reach, &begun);
     if (s != CG_OK) return s;
     m->steps = cg_get64_(r->blob + 16);

@@ -83,6 +83,28 @@ static void cg_mean_delay_why_(cg_mean *m) {
         "take memory=difference and an unbiased operator, as in 'wangni:0.01|efsign|golomb optimizer=adam'");
     *t.at = 0;
 }
+/* pack=: all gradients in m->packed, one behind the other; NULL: one is missing. */
+static float *cg_mean_pack_(cg_mean *m, float *const *grads) {
+    size_t at = 0;
+    for (size_t i = 0; i < m->tensors; at += m->tensor[i++].n) {
+        if (!m->tensor[i].n) continue;
+        if (!grads || !grads[i]) return NULL;
+        memcpy(m->packed + at, grads[i], 4 * m->tensor[i].n);
+    }
+    return m->packed;
+}
+static void cg_mean_unpack_(const cg_mean *m, float *const *grads) {
+    size_t at = 0;
+    for (size_t i = 0; i < m->tensors; at += m->tensor[i++].n)
+        if (m->tensor[i].n) memcpy(grads[i], m->packed + at, 4 * m->tensor[i].n);
+}
+/* The tensor that report.at is in, which becomes the index there; m->tensors: it is in none. */
+static size_t cg_mean_unpack_at_(cg_mean *m) {
+    size_t i = 0;
+    if (m->report.at == CG_NO_INDEX) return m->tensors;
+    for (; i < m->tensors && m->report.at >= m->tensor[i].n; i++) m->report.at -= m->tensor[i].n;
+    return i;
+}
 static cg_status cg_mean_step_(cg_mean *m, float *const *grads, const float *const *variances) {
     size_t active = 0, blamed = m->tensors;
     cg_status s;
@@ -94,9 +116,10 @@ static cg_status cg_mean_step_(cg_mean *m, float *const *grads, const float *con
         if (!t->ef) continue;
         memset(layer, 0, sizeof *layer);
         layer->desc = cg_mean_exchange_desc_(m, m->steps, i);
-        layer->n = t->n;
+        layer->n = t->ef->desc.n;
         if (t->result && grad) memcpy(t->result, grad, 4 * t->n);
         layer->x = t->result && grad ? t->result : grad;
+        if (m->config.packing) layer->x = cg_mean_pack_(m, grads);
         if (m->sides) {
             memset(&m->sides[active], 0, sizeof m->sides[active]);
             m->sides[active].aux = variances ? variances[i] : NULL;
@@ -109,6 +132,7 @@ static cg_status cg_mean_step_(cg_mean *m, float *const *grads, const float *con
             m->efs[0], &m->layers[0].desc, &m->transport, m->layers[0].x, m->mem, m->mem_bytes, &m->report);
         for (size_t i = 0; i < m->tensors; i++)
             if (m->tensor[i].ef) blamed = i;
+        if (m->config.packing) blamed = s == CG_OK ? m->tensors : cg_mean_unpack_at_(m);
     } else {
         s = cg_ef_exchange_layers(
             m->efs, m->layers, active, m->config.ef.small, &m->transport, m->mem, m->mem_bytes, &m->report);
@@ -123,6 +147,7 @@ static cg_status cg_mean_step_(cg_mean *m, float *const *grads, const float *con
     }
     for (size_t i = 0; i < m->tensors; i++)
         if (m->tensor[i].ef && m->tensor[i].result) memcpy(grads[i], m->tensor[i].result, 4 * m->tensor[i].n);
+    if (m->config.packing) cg_mean_unpack_(m, grads);
     m->steps++;
     memcpy(m->why, "ok", 3);
     if (cg_mean_optimizer_at_(m->config.optimizer)->divides) cg_mean_delay_why_(m);

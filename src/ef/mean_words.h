@@ -17,12 +17,19 @@ typedef struct cg_mean_config_ {
     uint32_t route, fold;
     uint64_t seed;
     cg_ef_desc ef;               /* all but n, op, workers and carry, which are a tensor's */
+    uint32_t packing;            /* CG_PACK_*_ */
     uint32_t optimizer;          /* row of cg_mean_optimizers_ */
     float momentum;              /* of the optimizer */
     float table[CG_MEAN_TABLE_]; /* of warmup=table */
     const char *given[16];       /* where each setting stands in the text; NULL: it does not */
     int has_op;                  /* the text has an operator */
 } cg_mean_config_;
+
+enum { CG_PACK_NONE_, CG_PACK_EACH_, CG_PACK_GLOBAL_ };
+static const char *cg_mean_pack_name_(uint32_t i) {
+    static const char *const names[] = { "none", "each", "global" };
+    return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
 
 /* ---- parameters of kinds ---- */
 
@@ -351,6 +358,13 @@ static int cg_mean_read_small_(cg_parser_ *s, const cg_setting_ *row, cg_mean_co
     return 1;
 }
 static int cg_mean_print_small_(cg_text_ *t, const cg_mean_config_ *c) { return cg_mean_print_whole_(t, c->ef.small); }
+static int cg_mean_read_pack_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
+    return cg_mean_read_name_(s, cg_mean_part_(s), row, cg_mean_pack_name_, &c->packing);
+}
+static int cg_mean_print_pack_(cg_text_ *t, const cg_mean_config_ *c) {
+    cg_text_str_(t, cg_mean_pack_name_(c->packing));
+    return c->packing != CG_PACK_NONE_;
+}
 static int cg_mean_read_clip_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
     static const float limits[4] = { 0.0f, CG_FLT_MAX_, 1.0f, 0.0f };
     cg_word_ w = cg_mean_part_(s);
@@ -431,6 +445,7 @@ static const cg_setting_ cg_settings_[] = {
     { "warmup", "warmup=power:4:468", cg_mean_read_warmup_, cg_mean_print_warmup_ },
     { "clip", "clip=1", cg_mean_read_clip_, cg_mean_print_clip_ },
     { "small", "small=1024", cg_mean_read_small_, cg_mean_print_small_ },
+    { "pack", "pack=each", cg_mean_read_pack_, cg_mean_print_pack_ },
     { "optimizer", "optimizer=momentum:0.9", cg_mean_read_optimizer_, cg_mean_print_optimizer_ },
 };
 enum {
