@@ -511,7 +511,12 @@ typedef struct cg_report {
     uint64_t need;
     uint64_t
         at; /* CG_E_NONFINITE: index of the first value that is not finite; CG_NO_INDEX: of no value in particular */
-    uint32_t sum;         /* cg_sum: how f32 values were summed; 0: no sum of f32 values went over the network */
+    uint32_t sum; /* cg_sum: how f32 values were summed; 0: no sum of f32 values went over the network */
+    /* CG_ROUTE_AUTO: why it took route, as a sentence, and the name of the route that would have come next; NULL:
+       another route was asked for, or no other one was weighed. What both take by desc.alpha and beta, the opening left
+       out; 0: not computed */
+    const char *choice, *instead;
+    double seconds, instead_seconds;
     uint64_t reserved[8]; /* zeros */
 } cg_report;
 /* Writes the whole sentence, with its final 0: why, and before and after it whatever else says where and how much, as
@@ -17864,6 +17869,13 @@ CG_API_ const char *cg_status_str(cg_status status) {
 }
 CG_API_ const char *cg_version(void) { return CG_VERSION_STRING; }
 
+/* Microseconds, if there are any. */
+static void cg_text_seconds_(cg_text_ *t, const char *before, double seconds) {
+    if (!(seconds > 0.0 && seconds < 1e9)) return;
+    cg_text_str_(t, before);
+    cg_text_uint_(t, (uint64_t)(seconds * 1e6 + 0.5));
+    cg_text_str_(t, " us");
+}
 /* cap is not 0. */
 static cg_status cg_report_print_(const cg_report *r, char *text, size_t cap) {
     const cg_status status = (cg_status)r->status;
@@ -17894,6 +17906,14 @@ static cg_status cg_report_print_(const cg_report *r, char *text, size_t cap) {
         cg_text_str_(&t, "; code ");
         if (r->code < 0) cg_text_char_(&t, '-');
         cg_text_uint_(&t, r->code < 0 ? (uint64_t) - (int64_t)r->code : (uint64_t)r->code);
+    }
+    if (status == CG_OK && r->choice) {
+        cg_text_str_(&t, "; ");
+        cg_text_str_(&t, r->choice);
+        cg_text_seconds_(&t, ", ", r->seconds);
+        if (r->instead) cg_text_str_(&t, "; next ");
+        if (r->instead) cg_text_str_(&t, r->instead);
+        if (r->instead) cg_text_seconds_(&t, ", ", r->instead_seconds);
     }
     if (t.at < t.end) {
         *t.at = 0;

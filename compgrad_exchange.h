@@ -165,13 +165,14 @@
      scatter                          of its stripe, by the caller's bounds; the rest of x stays. Takes what ring takes.
      all_gather (N-1)/N R             The second (cg_all_gather): every rank's stripe goes to all, encoded once. What a
                                       biased operator leaves out is lost, or in carry. Takes what ring takes.
-     auto       the first of these rules that applies:
-                  fold contributors, given, PermK, op.k or ATOMO                               allgather
-                  low-rank; f32 values without selection or value code                         linear
-                  no sendrecv, N <= 2, (N-1) L <= 65536, or scales given in side               allgather
-                  fold vote                                                                    scatter
-                  a selection: of f32 values with (N-1) L > 8 n                                scatter, else allgather
-                  an unbiased operator, packets that add exactly, carry or back                scatter, else allgather
+     auto       the first of these rules that applies; report.choice says which, and cg_report_print with both times:
+                  fold contributors or a robust one, given, PermK, op.k or ATOMO: allgather
+                  low-rank; f32 values without selection or value code: linear
+                  N <= 2, or (N-1) L beta <= alpha: allgather, as no route takes fewer rounds
+                  otherwise of all routes that take the operator the one whose rounds alpha + bytes beta is least
+                  (desc.alpha, desc.beta; L and R at their longest, the opening left out). Ring and tree are
+                  weighed only where packets add exactly. Merge, shared and region drop values that op has kept
+                  (report.used lacks them) and are taken only if they save more than a quarter of the time.
 
    SUMS of f32 values (linear, and the values of shared) over sendrecv, if you have no allreduce that agrees. P is the
    largest power of two up to N, r = N - P, M the bytes of the values. report.sum says which way it was, desc.sum asks
@@ -602,7 +603,11 @@ struct cg_exchange_state {
         size_t max_selected;    /* selections: values of a packet at most */
         size_t k;               /* merge, region: number of values that survive */
         const char *warning;    /* report.why after CG_OK; NULL: nothing to say */
-        int direct;             /* a dense vector that an allreduce sums where it stands */
+        /* what CG_ROUTE_AUTO says of its choice, for the report */
+        const char *choice;
+        double seconds, instead_seconds;
+        uint32_t instead;
+        int direct; /* a dense vector that an allreduce sums where it stands */
     } plan;
 
     /* the first round, and what follows from the records of all ranks */
@@ -809,9 +814,9 @@ typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
 typedef struct cg_cost_ {
     double rounds, bytes;
 } cg_cost_;
+static double cg_round_seconds_(const cg_ex_ *ex) { return ex->desc.alpha > 0.0 ? ex->desc.alpha : 4e-5; }
 static double cg_seconds_(const cg_ex_ *ex, cg_cost_ cost) {
-    return cost.rounds * (ex->desc.alpha > 0.0 ? ex->desc.alpha : 4e-5) +
-        cost.bytes * (ex->desc.beta > 0.0 ? ex->desc.beta : 2e-9);
+    return cost.rounds * cg_round_seconds_(ex) + cost.bytes * (ex->desc.beta > 0.0 ? ex->desc.beta : 2e-9);
 }
 static void cg_max_update_(uint64_t *a, uint64_t b) {
     if (*a < b) *a = b;
@@ -1401,6 +1406,11 @@ enum {
     CG_ROUTE_BEGINS_AT_OWNER_ = 1 << 17   /* every rank has a stripe, which goes to all */
 };
 struct cg_arena_;
+/* What the cost of a route follows from: at most. */
+typedef struct cg_lengths_ {
+    double packet, sum; /* bytes of a packet of the whole vector, and of the sum of all ranks' */
+    double log_ranks;   /* log2 N, rounded up: rounds of an allgather or a broadcast */
+} cg_lengths_;
 /* A route: which operators it takes, what of mem it needs, the coroutine that moves its messages and makes sure that
    all is there and right, and what it writes then, which cannot fail. The coroutine returns CG_OK when its last message
    is moved, with this rank's outcome in ex->status; any other status: all ranks have stopped. */
@@ -1414,6 +1424,8 @@ typedef struct cg_route_row_ {
     cg_status (*move)(cg_ex_ *ex);
     cg_status (*write)(cg_ex_ *ex);
     void (*compress)(cg_ex_ *ex); /* before the opening; NULL: all stripes of grad */
+    /* rounds and bytes behind the opening, of the rank that has most; NULL: CG_ROUTE_AUTO does not take the route */
+    cg_cost_ (*cost)(const cg_ex_ *ex, const cg_lengths_ *len);
 } cg_route_row_;
 /* What folds are like. */
 enum {
@@ -1476,27 +1488,6 @@ static int cg_is_reducible_(const cg_ex_ *ex, const cg_resolved_ *r) {
 }
 static int cg_has_back_(const cg_ex_ *ex) { return ex->desc.back && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_); }
 
-/* CG_ROUTE_AUTO. r: of desc.op. */
-static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_resolved_ *r) {
-    const cg_op *op = &ex->desc.op;
-    const uint32_t traits = r->plan.traits;
-    const uint64_t allgather_bytes = cg_mul_sat_(r->bound, (uint64_t)ex->transport.size - 1);
-    const int may_reencode = r->is_unbiased || cg_is_reducible_(ex, r) || ex->desc.carry;
-    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_ | CG_FOLD_IS_ROBUST_) || r->segments_hash ||
-        traits & (CG_NEEDS_SUPPORT_ | CG_IS_PER_RANK_) || op->k)
-        return CG_ROUTE_ALLGATHER;
-    if (traits & CG_IS_LINEAR_MATRIX_) return CG_ROUTE_LINEAR;
-    if (traits & CG_IS_MATRIX_) return CG_ROUTE_ALLGATHER;
-    if (cg_is_dense_f32_(op, traits) && !(traits & CG_IS_PRIVATE_)) return CG_ROUTE_LINEAR;
-    if (!ex->transport.sendrecv || ex->transport.size <= 2 || allgather_bytes <= 65536 ||
-        (ex->desc.side && ex->desc.side->scale))
-        return CG_ROUTE_ALLGATHER;
-    if (cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) return CG_ROUTE_SCATTER;
-    if (traits & CG_IS_SELECTION_)
-        return cg_is_reducible_(ex, r) && allgather_bytes > cg_mul_sat_(8, ex->n) ? CG_ROUTE_SCATTER
-                                                                                  : CG_ROUTE_ALLGATHER;
-    return may_reencode || ex->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
-}
 /* The cg_refused_ functions return a sentence why the description is refused, or NULL. */
 static const char *cg_refused_route_(const cg_ex_ *ex) {
     const cg_route_row_ *row = cg_route_row_of_(ex->plan.route);
@@ -1672,6 +1663,100 @@ static const char *cg_bad_field_(const cg_ex_ *ex) {
     if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
     return cg_bad_bounds_(ex);
 }
+/* What of ex->plan follows from the route, but for sizes. *back becomes what plan.back resolves to. Returns whether
+   that is another operator than desc.op. */
+static int cg_plan_route_(cg_ex_ *ex, const cg_resolved_ *r, cg_resolved_ *back) {
+    const cg_op *op = &ex->desc.op;
+    int own_back;
+    ex->plan.stripes = cg_route_has_(ex, CG_ROUTE_STRIPES_) ? ex->transport.size : 1;
+    ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
+    if (cg_route_has_(ex, CG_ROUTE_LEADS_IN_TURN_) && ex->desc.leader == 0)
+        ex->plan.root = cg_star_leader_(&ex->desc.tag, (uint64_t)ex->transport.size);
+    ex->plan.direct = cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && cg_is_dense_f32_(op, r->plan.traits) &&
+        !op->sample.id && !op->transform.id && !r->segments_hash;
+    ex->plan.op_len_fixed = !r->segments_hash && cg_has_fixed_len_(op, r->plan.traits) &&
+        !(cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && (ex->desc.flags & CG_MAY_ABSTAIN));
+    /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
+       desc.op */
+    ex->plan.exact = cg_is_reducible_(ex, r) && ex->desc.weight == 0.0f && !cg_has_back_(ex) &&
+        !cg_fold_has_(ex, CG_FOLD_IS_ROBUST_) && !cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_);
+    own_back = !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) &&
+        (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, r));
+    ex->plan.back = !own_back ? *op : ex->desc.back ? *ex->desc.back : cg_dense();
+    *back = *r;
+    if (own_back && cg_resolve_(&ex->plan.back, NULL, ex->n, back) != CG_OK) *back = *r; /* it has a bound */
+    ex->plan.back_traits = back->plan.traits;
+    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_dense_f32_(op, r->plan.traits)
+                                                : cg_has_fixed_len_(&ex->plan.back, back->plan.traits);
+    return own_back;
+}
+static void cg_choose_(cg_ex_ *ex, const char *why, double seconds, uint32_t instead, double instead_seconds) {
+    ex->plan.choice = why;
+    ex->plan.seconds = seconds;
+    ex->plan.instead = instead;
+    ex->plan.instead_seconds = instead_seconds;
+}
+/* CG_ROUTE_AUTO, where no rule says it: of all routes that take the description, the one that costs least. A route that
+   may drop what op has kept has to save more than a quarter. Nothing here depends on what may differ between ranks. */
+static uint32_t cg_cheapest_route_(cg_ex_ *ex, const cg_resolved_ *r) {
+    const uint32_t flags = ex->desc.flags;
+    uint32_t best[2] = { CG_ROUTE_ALLGATHER, 0 }, drops, take, other;
+    double seconds[2] = { 0.0, 0.0 };
+    cg_lengths_ len;
+    cg_resolved_ back;
+    len.packet = (double)r->bound;
+    len.sum = (double)r->bound;
+    len.log_ranks = (double)(cg_log2_((uint64_t)ex->transport.size - 1) + 1);
+    if (ex->desc.op.select.id) {
+        const uint64_t k = cg_mul_sat_((uint64_t)ex->transport.size, r->plan.max_selected);
+        len.sum = (double)cg_sparse_packet_bound_(
+            r->plan.transformed_n, k < r->plan.transformed_n ? k : r->plan.transformed_n);
+    }
+    ex->desc.flags &= ~(uint32_t)CG_ABSTAIN; /* of this rank alone */
+    for (ex->plan.route = 1; cg_route_name(ex->plan.route); ex->plan.route++) {
+        const cg_route_row_ *row = cg_route_row_of_(ex->plan.route);
+        double cost;
+        if (!row->cost || ((flags & CG_MAY_ABSTAIN) && !(row->traits & CG_ROUTE_MEETS_EVERYWHERE_))) continue;
+        cg_plan_route_(ex, r, &back);
+        if (cg_refused_(ex, r, &back) || cg_hops_reencode_(ex)) continue;
+        cost = cg_seconds_(ex, row->cost(ex, &len));
+        drops = (row->traits & CG_ROUTE_NEEDS_INDICES_) != 0;
+        if (seconds[drops] == 0.0 || cost < seconds[drops]) {
+            best[drops] = ex->plan.route;
+            seconds[drops] = cost;
+        }
+    }
+    ex->desc.flags = flags;
+    take = best[1] && seconds[1] < 0.75 * seconds[0];
+    other = best[!take];
+    cg_choose_(ex,
+        take         ? "auto: saves more than a quarter of the time; what this route drops is not in report.used"
+            : !other ? "auto: the least time of the routes that take this operator"
+            : seconds[1] < seconds[0] ? "auto: the least time of routes that drop nothing; dropping saves too little"
+                                      : "auto: the least time",
+        seconds[take], other, seconds[!take]);
+    return best[take];
+}
+static uint32_t cg_auto_route_(cg_ex_ *ex, const cg_resolved_ *r) {
+    const uint32_t traits = r->plan.traits;
+    cg_cost_ allgather;
+    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_ | CG_FOLD_IS_ROBUST_) || r->segments_hash ||
+        traits & (CG_NEEDS_SUPPORT_ | CG_IS_PER_RANK_) || ex->desc.op.k ||
+        (traits & CG_IS_MATRIX_ && !(traits & CG_IS_LINEAR_MATRIX_))) {
+        cg_choose_(ex, "auto: all packets have to meet, for this fold or operator", 0.0, 0, 0.0);
+        return CG_ROUTE_ALLGATHER;
+    }
+    if (traits & CG_IS_LINEAR_MATRIX_ || (cg_is_dense_f32_(&ex->desc.op, traits) && !(traits & CG_IS_PRIVATE_))) {
+        cg_choose_(ex, "auto: f32 values of one place, which an allreduce adds", 0.0, 0, 0.0);
+        return CG_ROUTE_LINEAR;
+    }
+    /* no other route takes as few rounds */
+    allgather.rounds = 0.0;
+    allgather.bytes = (double)r->bound * (ex->transport.size - 1);
+    if (ex->transport.size > 2 && cg_seconds_(ex, allgather) > cg_round_seconds_(ex)) return cg_cheapest_route_(ex, r);
+    cg_choose_(ex, "auto: no route takes fewer rounds, and packets are short or ranks are two", 0.0, 0, 0.0);
+    return CG_ROUTE_ALLGATHER;
+}
 /* Fills in ex->plan from desc, transport and n. *r becomes what desc.op resolves to, unless known says that it is that
    already. A description that is refused sets ex->status and report.why, which the
    opening tells to all ranks; the plan is then incomplete. */
@@ -1701,37 +1786,18 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     ex->plan.traits = r->plan.traits;
     ex->plan.segments_hash = r->segments_hash;
     if (!(ex->desc.flags & CG_FEEDS_BACK) && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) ex->plan.warning = r->warning;
+    ex->plan.transformed_n = r->plan.transformed_n;
+    ex->plan.left_floats = r->rows * r->r;
+    ex->plan.has_pairs = !r->segments_hash && cg_is_sparse_f32_(op, r->plan.traits) && r->plan.values_per_index == 1;
+    ex->plan.max_selected = op->select.id ? (size_t)r->plan.max_selected : 0;
+    ex->plan.k = (size_t)r->target_k;
     if (!ex->plan.route) ex->plan.route = cg_auto_route_(ex, r);
     if (cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_))
         ex->plan.warning = ex->desc.carry || r->is_unbiased || cg_is_dense_f32_(op, r->plan.traits)
             ? NULL
             : "ok; what op leaves out of mine, no rank gets: give carry, and it is in the next stripe";
-    ex->plan.stripes = cg_route_has_(ex, CG_ROUTE_STRIPES_) ? ex->transport.size : 1;
-    ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
-    if (cg_route_has_(ex, CG_ROUTE_LEADS_IN_TURN_) && ex->desc.leader == 0)
-        ex->plan.root = cg_star_leader_(&ex->desc.tag, (uint64_t)ex->transport.size);
-    ex->plan.direct = cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && cg_is_dense_f32_(op, r->plan.traits) &&
-        !op->sample.id && !op->transform.id;
-    ex->plan.transformed_n = r->plan.transformed_n;
-    ex->plan.left_floats = r->rows * r->r;
-    ex->plan.has_pairs = !r->segments_hash && cg_is_sparse_f32_(op, r->plan.traits) && r->plan.values_per_index == 1;
-    ex->plan.op_len_fixed = !r->segments_hash && cg_has_fixed_len_(op, r->plan.traits) &&
-        !(cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && (ex->desc.flags & CG_MAY_ABSTAIN));
-    ex->plan.max_selected = op->select.id ? (size_t)r->plan.max_selected : 0;
-    ex->plan.k = (size_t)r->target_k;
-    /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
-       desc.op */
-    ex->plan.exact = cg_is_reducible_(ex, r) && ex->desc.weight == 0.0f && !cg_has_back_(ex) &&
-        !cg_fold_has_(ex, CG_FOLD_IS_ROBUST_) && !cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_);
-    own_back = !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) &&
-        (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, r));
-    ex->plan.back = !own_back ? *op : ex->desc.back ? *ex->desc.back : cg_dense();
-    back = *r;
-    if (own_back && cg_resolve_(&ex->plan.back, NULL, ex->n, &back) != CG_OK) back = *r; /* it has a bound */
-    ex->plan.back_traits = back.plan.traits;
+    own_back = cg_plan_route_(ex, r, &back);
     cg_plan_sizes_(ex, r, own_back ? &back : NULL);
-    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_dense_f32_(op, r->plan.traits)
-                                                : cg_has_fixed_len_(&ex->plan.back, back.plan.traits);
     if (ex->plan.exact && !(r->plan.traits & CG_IS_F32_))
         ex->plan.max_level_sum = (uint64_t)r->max_level * (uint64_t)ex->transport.size;
     why = cg_refused_(ex, r, &back);
@@ -4250,6 +4316,83 @@ static cg_status cg_write_linear_(cg_ex_ *ex) {
     return cg_ex_write_packet_(ex, ex->reduced.packet, (size_t)ex->own.offset[1]);
 }
 
+/* src/exchange/costs.h */
+/* costs: rounds and bytes of each route behind the opening, for the choice of CG_ROUTE_AUTO
+
+   Offers   cg_cost_of_ functions, which the rows of routes name
+   Needs    routes, sums
+   Touches  nothing
+   Of the rank that has most of either; packets at their longest. A callback counts as the rounds of the tree that it
+   stands for. What is told where lengths vary: an announcement and a receipt for a hop, tables and verdicts for all. */
+
+static cg_cost_ cg_cost_make_(double rounds, double bytes) {
+    cg_cost_ cost;
+    cost.rounds = rounds;
+    cost.bytes = bytes;
+    return cost;
+}
+static double cg_others_(const cg_ex_ *ex) { return (double)(ex->transport.size - 1); }
+/* Bytes of the reduced packet of the whole vector. */
+static double cg_reduced_bytes_(const cg_ex_ *ex, const cg_lengths_ *len) {
+    if (ex->plan.exact) return len->sum;
+    return cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) ? len->packet : (double)cg_bound(&ex->plan.back, ex->n);
+}
+/* Rounds in which lengths are told: of packets, two allgathers; of reduced ones likewise. */
+static double cg_told_(const cg_ex_ *ex, const cg_lengths_ *len) {
+    return ex->plan.op_len_fixed ? 0.0 : len->log_ranks;
+}
+static double cg_reduced_told_(const cg_ex_ *ex, const cg_lengths_ *len) {
+    return ex->plan.reduced_len_fixed || cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) ? 0.0 : 2.0 * len->log_ranks;
+}
+static cg_cost_ cg_cost_of_allgather_(const cg_ex_ *ex, const cg_lengths_ *len) {
+    return cg_cost_make_(len->log_ranks + cg_told_(ex, len), cg_others_(ex) * len->packet);
+}
+static cg_cost_ cg_cost_of_ring_(const cg_ex_ *ex, const cg_lengths_ *len) {
+    const double hop = ex->plan.reduced_len_fixed ? 1.0 : 3.0, others = cg_others_(ex);
+    return cg_cost_make_(hop * others + len->log_ranks + cg_reduced_told_(ex, len),
+        2.0 * others / (others + 1.0) * cg_reduced_bytes_(ex, len));
+}
+static cg_cost_ cg_cost_of_tree_(const cg_ex_ *ex, const cg_lengths_ *len) {
+    const double hop = ex->plan.reduced_len_fixed ? 1.0 : 3.0;
+    return cg_cost_make_(hop * len->log_ranks + len->log_ranks + cg_reduced_told_(ex, len),
+        2.0 * len->log_ranks * cg_reduced_bytes_(ex, len));
+}
+static cg_cost_ cg_cost_of_scatter_(const cg_ex_ *ex, const cg_lengths_ *len) {
+    const double others = cg_others_(ex);
+    return cg_cost_make_(others + len->log_ranks + 2.0 * cg_told_(ex, len) + cg_reduced_told_(ex, len),
+        others / (others + 1.0) * (len->packet + cg_reduced_bytes_(ex, len)));
+}
+static cg_cost_ cg_cost_of_server_(const cg_ex_ *ex, const cg_lengths_ *len) {
+    const double others = cg_others_(ex);
+    return cg_cost_make_(others + len->log_ranks + cg_told_(ex, len) + cg_reduced_told_(ex, len),
+        others * len->packet + len->log_ranks * cg_reduced_bytes_(ex, len));
+}
+static cg_cost_ cg_cost_of_merge_(const cg_ex_ *ex, const cg_lengths_ *len) {
+    (void)ex;
+    return cg_cost_make_(6.0 * len->log_ranks, 2.0 * len->log_ranks * len->packet);
+}
+/* An allreduce of m floats; by a callback as by halving, and over allgather or broadcast as that moves them. */
+static cg_cost_ cg_cost_of_sum_(const cg_ex_ *ex, size_t m, double log_ranks) {
+    const uint32_t sum = cg_sum_kind_(ex, m);
+    if (sum == CG_SUM_GATHER) return cg_cost_make_(log_ranks, cg_others_(ex) * 4.0 * (double)m);
+    return cg_sum_cost_(sum == CG_SUM_CALLBACK ? (uint32_t)CG_SUM_HALVING : sum, ex->transport.size, m);
+}
+static cg_cost_ cg_cost_of_shared_(const cg_ex_ *ex, const cg_lengths_ *len) {
+    const size_t k = ex->plan.max_selected;
+    const double copies = ex->transport.sendrecv || ex->transport.broadcast ? len->log_ranks : cg_others_(ex);
+    cg_cost_ cost = cg_cost_of_sum_(ex, k, len->log_ranks);
+    cost.rounds += len->log_ranks + 2.0 * cg_told_(ex, len);
+    cost.bytes += copies * (len->packet - 4.0 * (double)k);
+    return cost;
+}
+static cg_cost_ cg_cost_of_region_(const cg_ex_ *ex, const cg_lengths_ *len) {
+    const double others = cg_others_(ex), tables = 2.0 * 8.0 * (others + 1.0) + 4.0 * CG_COUNT_BYTES_;
+    return cg_cost_make_(others + 10.0 * len->log_ranks, others * tables + 2.0 * others / (others + 1.0) * len->packet);
+}
+static cg_cost_ cg_cost_of_linear_(const cg_ex_ *ex, const cg_lengths_ *len) {
+    return cg_cost_of_sum_(ex, (size_t)ex->plan.transformed_n, len->log_ranks);
+}
+
 /* src/exchange/rows.h */
 /* rows: the tables of routes and folds
 
@@ -4260,40 +4403,42 @@ static cg_status cg_write_linear_(cg_ex_ *ex) {
 
 #define CG_REFUSAL_LARGEST_ "merge and region keep the k largest: take topk, mstopk, dgc or sidco with f32 values"
 static const cg_route_row_ cg_route_rows_[] = {
-    { CG_ROUTE_AUTO, "auto", 0, NULL, NULL, NULL, NULL, NULL, NULL }, /* resolved before a row is asked for */
+    { CG_ROUTE_AUTO, "auto", 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }, /* resolved before a row is asked for */
     { CG_ROUTE_ALLGATHER, "allgather", CG_ROUTE_PACKETS_MEET_ | CG_ROUTE_MEETS_EVERYWHERE_ | CG_ROUTE_READS_LENGTHS_,
-        NULL, NULL, cg_plan_allgather_, cg_route_allgather_, cg_write_allgather_, NULL },
+        NULL, NULL, cg_plan_allgather_, cg_route_allgather_, cg_write_allgather_, NULL, cg_cost_of_allgather_ },
     { CG_ROUTE_RING, "ring", CG_ROUTE_SENDS_ | CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_HOPS_, NULL,
-        NULL, cg_plan_ring_, cg_route_ring_, cg_write_ring_, NULL },
+        NULL, cg_plan_ring_, cg_route_ring_, cg_write_ring_, NULL, cg_cost_of_ring_ },
     { CG_ROUTE_TREE, "tree", CG_ROUTE_SENDS_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_HOPS_, NULL, NULL, cg_plan_tree_,
-        cg_route_tree_, cg_write_tree_, NULL },
+        cg_route_tree_, cg_write_tree_, NULL, cg_cost_of_tree_ },
     { CG_ROUTE_SCATTER, "scatter",
         CG_ROUTE_SENDS_ | CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_HAS_OWNER_ | CG_ROUTE_PACKETS_MEET_ |
             CG_ROUTE_TELLS_LENGTHS_,
-        NULL, NULL, cg_plan_owner_, cg_route_scatter_, cg_write_scatter_, NULL },
+        NULL, NULL, cg_plan_owner_, cg_route_scatter_, cg_write_scatter_, NULL, cg_cost_of_scatter_ },
     { CG_ROUTE_SERVER, "server",
         CG_ROUTE_HAS_OWNER_ | CG_ROUTE_PACKETS_MEET_ | CG_ROUTE_HAS_LEADER_ | CG_ROUTE_READS_LENGTHS_,
         cg_accepts_server_, "given indices: take allgather, or the route shared", cg_plan_owner_, cg_route_server_,
-        cg_write_server_, NULL },
+        cg_write_server_, NULL, cg_cost_of_server_ },
     { CG_ROUTE_MERGE, "merge", CG_ROUTE_SENDS_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_HAS_NO_WEIGHTS_,
-        cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_merge_, cg_route_merge_, cg_write_reduced_, NULL },
+        cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_merge_, cg_route_merge_, cg_write_reduced_, NULL,
+        cg_cost_of_merge_ },
     { CG_ROUTE_SHARED, "shared",
         CG_ROUTE_ALLREDUCES_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_HAS_LEADER_ | CG_ROUTE_LEADS_IN_TURN_ |
             CG_ROUTE_COMPRESSES_LATER_,
         cg_accepts_pairs_, "shared: take topk, mstopk, chunked, dgc or sidco with f32 values", cg_plan_shared_,
-        cg_route_shared_, cg_write_shared_, NULL },
+        cg_route_shared_, cg_write_shared_, NULL, cg_cost_of_shared_ },
     { CG_ROUTE_REGION, "region",
         CG_ROUTE_SENDS_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_TELLS_COUNTS_ | CG_ROUTE_HAS_NO_WEIGHTS_,
-        cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_region_, cg_route_region_, cg_write_region_, NULL },
+        cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_region_, cg_route_region_, cg_write_region_, NULL,
+        cg_cost_of_region_ },
     { CG_ROUTE_LINEAR, "linear", CG_ROUTE_ALLREDUCES_, cg_accepts_linear_,
         "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank, none of them private",
-        cg_plan_linear_, cg_route_linear_, cg_write_linear_, NULL },
+        cg_plan_linear_, cg_route_linear_, cg_write_linear_, NULL, cg_cost_of_linear_ },
     { CG_ROUTE_REDUCE_SCATTER, "reduce_scatter",
         CG_ROUTE_SENDS_ | CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_PACKETS_MEET_ |
             CG_ROUTE_TELLS_LENGTHS_ | CG_ROUTE_ENDS_AT_OWNER_,
-        NULL, NULL, cg_plan_reduce_scatter_, cg_route_scatter_, cg_write_reduce_scatter_, NULL },
+        NULL, NULL, cg_plan_reduce_scatter_, cg_route_scatter_, cg_write_reduce_scatter_, NULL, NULL },
     { CG_ROUTE_ALL_GATHER, "all_gather", CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_BEGINS_AT_OWNER_,
-        NULL, NULL, cg_plan_all_gather_, cg_route_all_gather_, cg_write_all_gather_, cg_compress_mine_ },
+        NULL, NULL, cg_plan_all_gather_, cg_route_all_gather_, cg_write_all_gather_, cg_compress_mine_, NULL },
 };
 static const cg_fold_row_ cg_fold_rows_[] = {
     { CG_FOLD_MEAN, "mean", CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_, NULL, NULL, NULL },
@@ -4503,6 +4648,10 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
     if (!grad && ex->n) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "x is NULL");
     else if (!ex->resolved) cg_ex_resolve_(ex, &resolved, 0);
     ex->report.route = ex->plan.route;
+    ex->report.choice = ex->plan.choice;
+    ex->report.instead = ex->plan.instead ? cg_route_name(ex->plan.instead) : NULL;
+    ex->report.seconds = ex->plan.seconds;
+    ex->report.instead_seconds = ex->plan.instead_seconds;
     need_bytes = cg_mem_plan_(ex, NULL);
     if (need_bytes > SIZE_MAX / 2) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "sizes overflow");
     else if (!mem || bytes < align_skip || bytes - align_skip < need_bytes)

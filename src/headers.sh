@@ -39,7 +39,7 @@ header compgrad_exchange.h exchange/manual.h exchange/api.h exchange/begin.h cor
     exchange/ranks.h exchange/sums.h exchange/collectives.h exchange/routes.h exchange/memory.h exchange/opening.h exchange/notes.h \
     exchange/packets.h exchange/coroutine.h exchange/lists.h exchange/robust.h exchange/accumulate.h exchange/allgather.h \
     exchange/owner.h exchange/legs.h exchange/partial.h exchange/merge.h exchange/region.h exchange/direct.h exchange/shared_linear.h \
-    exchange/rows.h exchange/exchange.h exchange/joined.h exchange/packed.h exchange/layers.h exchange/levels.h \
+    exchange/costs.h exchange/rows.h exchange/exchange.h exchange/joined.h exchange/packed.h exchange/layers.h exchange/levels.h \
     core/base/fp_end.h core/base/end.h
 
 header compgrad_ef.h ef/manual.h ef/api.h ef/mean_api.h ef/begin.h core/base/fp_begin.h ef/kinds.h ef/omega.h ef/schedule.h \

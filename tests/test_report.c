@@ -418,7 +418,11 @@ TEST exchange_warns(size_t i) {
     for (int r = 0; r < RANKS; r++) {
         ASSERT_EQm(WARNINGS[i].op, CG_OK, J.status[r]);
         ASSERT_STR_EQ(WARNINGS[i].why, J.report[r].why);
-        ASSERT_STR_EQ(WARNINGS[i].why, sentence(&J.report[r]));
+        /* behind it why CG_ROUTE_AUTO took this route */
+        ASSERT(J.report[r].choice && !strncmp(J.report[r].choice, "auto: ", 6));
+        ASSERT_EQ(sentence(&J.report[r]), strstr(sentence(&J.report[r]), WARNINGS[i].why));
+        ASSERT(
+            strstr(sentence(&J.report[r]), J.report[r].choice) == sentence(&J.report[r]) + strlen(WARNINGS[i].why) + 2);
         ASSERT(J.report[r].status == CG_OK && J.report[r].rank == -1 && J.report[r].route != CG_ROUTE_AUTO);
     }
     PASS();

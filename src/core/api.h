@@ -98,7 +98,12 @@ typedef struct cg_report {
     uint64_t need;
     uint64_t
         at; /* CG_E_NONFINITE: index of the first value that is not finite; CG_NO_INDEX: of no value in particular */
-    uint32_t sum;         /* cg_sum: how f32 values were summed; 0: no sum of f32 values went over the network */
+    uint32_t sum; /* cg_sum: how f32 values were summed; 0: no sum of f32 values went over the network */
+    /* CG_ROUTE_AUTO: why it took route, as a sentence, and the name of the route that would have come next; NULL:
+       another route was asked for, or no other one was weighed. What both take by desc.alpha and beta, the opening left
+       out; 0: not computed */
+    const char *choice, *instead;
+    double seconds, instead_seconds;
     uint64_t reserved[8]; /* zeros */
 } cg_report;
 /* Writes the whole sentence, with its final 0: why, and before and after it whatever else says where and how much, as

@@ -16,6 +16,13 @@ CG_API_ const char *cg_status_str(cg_status status) {
 }
 CG_API_ const char *cg_version(void) { return CG_VERSION_STRING; }
 
+/* Microseconds, if there are any. */
+static void cg_text_seconds_(cg_text_ *t, const char *before, double seconds) {
+    if (!(seconds > 0.0 && seconds < 1e9)) return;
+    cg_text_str_(t, before);
+    cg_text_uint_(t, (uint64_t)(seconds * 1e6 + 0.5));
+    cg_text_str_(t, " us");
+}
 /* cap is not 0. */
 static cg_status cg_report_print_(const cg_report *r, char *text, size_t cap) {
     const cg_status status = (cg_status)r->status;
@@ -46,6 +53,14 @@ static cg_status cg_report_print_(const cg_report *r, char *text, size_t cap) {
         cg_text_str_(&t, "; code ");
         if (r->code < 0) cg_text_char_(&t, '-');
         cg_text_uint_(&t, r->code < 0 ? (uint64_t) - (int64_t)r->code : (uint64_t)r->code);
+    }
+    if (status == CG_OK && r->choice) {
+        cg_text_str_(&t, "; ");
+        cg_text_str_(&t, r->choice);
+        cg_text_seconds_(&t, ", ", r->seconds);
+        if (r->instead) cg_text_str_(&t, "; next ");
+        if (r->instead) cg_text_str_(&t, r->instead);
+        if (r->instead) cg_text_seconds_(&t, ", ", r->instead_seconds);
     }
     if (t.at < t.end) {
         *t.at = 0;

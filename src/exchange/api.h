@@ -355,7 +355,11 @@ struct cg_exchange_state {
         size_t max_selected;    /* selections: values of a packet at most */
         size_t k;               /* merge, region: number of values that survive */
         const char *warning;    /* report.why after CG_OK; NULL: nothing to say */
-        int direct;             /* a dense vector that an allreduce sums where it stands */
+        /* what CG_ROUTE_AUTO says of its choice, for the report */
+        const char *choice;
+        double seconds, instead_seconds;
+        uint32_t instead;
+        int direct; /* a dense vector that an allreduce sums where it stands */
     } plan;
 
     /* the first round, and what follows from the records of all ranks */

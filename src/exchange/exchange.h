@@ -174,6 +174,10 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
     if (!grad && ex->n) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "x is NULL");
     else if (!ex->resolved) cg_ex_resolve_(ex, &resolved, 0);
     ex->report.route = ex->plan.route;
+    ex->report.choice = ex->plan.choice;
+    ex->report.instead = ex->plan.instead ? cg_route_name(ex->plan.instead) : NULL;
+    ex->report.seconds = ex->plan.seconds;
+    ex->report.instead_seconds = ex->plan.instead_seconds;
     need_bytes = cg_mem_plan_(ex, NULL);
     if (need_bytes > SIZE_MAX / 2) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "sizes overflow");
     else if (!mem || bytes < align_skip || bytes - align_skip < need_bytes)

@@ -162,13 +162,14 @@
      scatter                          of its stripe, by the caller's bounds; the rest of x stays. Takes what ring takes.
      all_gather (N-1)/N R             The second (cg_all_gather): every rank's stripe goes to all, encoded once. What a
                                       biased operator leaves out is lost, or in carry. Takes what ring takes.
-     auto       the first of these rules that applies:
-                  fold contributors, given, PermK, op.k or ATOMO                               allgather
-                  low-rank; f32 values without selection or value code                         linear
-                  no sendrecv, N <= 2, (N-1) L <= 65536, or scales given in side               allgather
-                  fold vote                                                                    scatter
-                  a selection: of f32 values with (N-1) L > 8 n                                scatter, else allgather
-                  an unbiased operator, packets that add exactly, carry or back                scatter, else allgather
+     auto       the first of these rules that applies; report.choice says which, and cg_report_print with both times:
+                  fold contributors or a robust one, given, PermK, op.k or ATOMO: allgather
+                  low-rank; f32 values without selection or value code: linear
+                  N <= 2, or (N-1) L beta <= alpha: allgather, as no route takes fewer rounds
+                  otherwise of all routes that take the operator the one whose rounds alpha + bytes beta is least
+                  (desc.alpha, desc.beta; L and R at their longest, the opening left out). Ring and tree are
+                  weighed only where packets add exactly. Merge, shared and region drop values that op has kept
+                  (report.used lacks them) and are taken only if they save more than a quarter of the time.
 
    SUMS of f32 values (linear, and the values of shared) over sendrecv, if you have no allreduce that agrees. P is the
    largest power of two up to N, r = N - P, M the bytes of the values. report.sum says which way it was, desc.sum asks

@@ -25,9 +25,9 @@ typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
 typedef struct cg_cost_ {
     double rounds, bytes;
 } cg_cost_;
+static double cg_round_seconds_(const cg_ex_ *ex) { return ex->desc.alpha > 0.0 ? ex->desc.alpha : 4e-5; }
 static double cg_seconds_(const cg_ex_ *ex, cg_cost_ cost) {
-    return cost.rounds * (ex->desc.alpha > 0.0 ? ex->desc.alpha : 4e-5) +
-        cost.bytes * (ex->desc.beta > 0.0 ? ex->desc.beta : 2e-9);
+    return cost.rounds * cg_round_seconds_(ex) + cost.bytes * (ex->desc.beta > 0.0 ? ex->desc.beta : 2e-9);
 }
 static void cg_max_update_(uint64_t *a, uint64_t b) {
     if (*a < b) *a = b;

@@ -32,6 +32,11 @@ enum {
     CG_ROUTE_BEGINS_AT_OWNER_ = 1 << 17   /* every rank has a stripe, which goes to all */
 };
 struct cg_arena_;
+/* What the cost of a route follows from: at most. */
+typedef struct cg_lengths_ {
+    double packet, sum; /* bytes of a packet of the whole vector, and of the sum of all ranks' */
+    double log_ranks;   /* log2 N, rounded up: rounds of an allgather or a broadcast */
+} cg_lengths_;
 /* A route: which operators it takes, what of mem it needs, the coroutine that moves its messages and makes sure that
    all is there and right, and what it writes then, which cannot fail. The coroutine returns CG_OK when its last message
    is moved, with this rank's outcome in ex->status; any other status: all ranks have stopped. */
@@ -45,6 +50,8 @@ typedef struct cg_route_row_ {
     cg_status (*move)(cg_ex_ *ex);
     cg_status (*write)(cg_ex_ *ex);
     void (*compress)(cg_ex_ *ex); /* before the opening; NULL: all stripes of grad */
+    /* rounds and bytes behind the opening, of the rank that has most; NULL: CG_ROUTE_AUTO does not take the route */
+    cg_cost_ (*cost)(const cg_ex_ *ex, const cg_lengths_ *len);
 } cg_route_row_;
 /* What folds are like. */
 enum {
@@ -107,27 +114,6 @@ static int cg_is_reducible_(const cg_ex_ *ex, const cg_resolved_ *r) {
 }
 static int cg_has_back_(const cg_ex_ *ex) { return ex->desc.back && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_); }
 
-/* CG_ROUTE_AUTO. r: of desc.op. */
-static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_resolved_ *r) {
-    const cg_op *op = &ex->desc.op;
-    const uint32_t traits = r->plan.traits;
-    const uint64_t allgather_bytes = cg_mul_sat_(r->bound, (uint64_t)ex->transport.size - 1);
-    const int may_reencode = r->is_unbiased || cg_is_reducible_(ex, r) || ex->desc.carry;
-    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_ | CG_FOLD_IS_ROBUST_) || r->segments_hash ||
-        traits & (CG_NEEDS_SUPPORT_ | CG_IS_PER_RANK_) || op->k)
-        return CG_ROUTE_ALLGATHER;
-    if (traits & CG_IS_LINEAR_MATRIX_) return CG_ROUTE_LINEAR;
-    if (traits & CG_IS_MATRIX_) return CG_ROUTE_ALLGATHER;
-    if (cg_is_dense_f32_(op, traits) && !(traits & CG_IS_PRIVATE_)) return CG_ROUTE_LINEAR;
-    if (!ex->transport.sendrecv || ex->transport.size <= 2 || allgather_bytes <= 65536 ||
-        (ex->desc.side && ex->desc.side->scale))
-        return CG_ROUTE_ALLGATHER;
-    if (cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) return CG_ROUTE_SCATTER;
-    if (traits & CG_IS_SELECTION_)
-        return cg_is_reducible_(ex, r) && allgather_bytes > cg_mul_sat_(8, ex->n) ? CG_ROUTE_SCATTER
-                                                                                  : CG_ROUTE_ALLGATHER;
-    return may_reencode || ex->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
-}
 /* The cg_refused_ functions return a sentence why the description is refused, or NULL. */
 static const char *cg_refused_route_(const cg_ex_ *ex) {
     const cg_route_row_ *row = cg_route_row_of_(ex->plan.route);
@@ -303,6 +289,100 @@ static const char *cg_bad_field_(const cg_ex_ *ex) {
     if (d->leader < CG_LEADER_BY_SCORE || d->leader > ex->transport.size) return "leader is -1, 0 or a rank plus one";
     return cg_bad_bounds_(ex);
 }
+/* What of ex->plan follows from the route, but for sizes. *back becomes what plan.back resolves to. Returns whether
+   that is another operator than desc.op. */
+static int cg_plan_route_(cg_ex_ *ex, const cg_resolved_ *r, cg_resolved_ *back) {
+    const cg_op *op = &ex->desc.op;
+    int own_back;
+    ex->plan.stripes = cg_route_has_(ex, CG_ROUTE_STRIPES_) ? ex->transport.size : 1;
+    ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
+    if (cg_route_has_(ex, CG_ROUTE_LEADS_IN_TURN_) && ex->desc.leader == 0)
+        ex->plan.root = cg_star_leader_(&ex->desc.tag, (uint64_t)ex->transport.size);
+    ex->plan.direct = cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && cg_is_dense_f32_(op, r->plan.traits) &&
+        !op->sample.id && !op->transform.id && !r->segments_hash;
+    ex->plan.op_len_fixed = !r->segments_hash && cg_has_fixed_len_(op, r->plan.traits) &&
+        !(cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && (ex->desc.flags & CG_MAY_ABSTAIN));
+    /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
+       desc.op */
+    ex->plan.exact = cg_is_reducible_(ex, r) && ex->desc.weight == 0.0f && !cg_has_back_(ex) &&
+        !cg_fold_has_(ex, CG_FOLD_IS_ROBUST_) && !cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_);
+    own_back = !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) &&
+        (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, r));
+    ex->plan.back = !own_back ? *op : ex->desc.back ? *ex->desc.back : cg_dense();
+    *back = *r;
+    if (own_back && cg_resolve_(&ex->plan.back, NULL, ex->n, back) != CG_OK) *back = *r; /* it has a bound */
+    ex->plan.back_traits = back->plan.traits;
+    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_dense_f32_(op, r->plan.traits)
+                                                : cg_has_fixed_len_(&ex->plan.back, back->plan.traits);
+    return own_back;
+}
+static void cg_choose_(cg_ex_ *ex, const char *why, double seconds, uint32_t instead, double instead_seconds) {
+    ex->plan.choice = why;
+    ex->plan.seconds = seconds;
+    ex->plan.instead = instead;
+    ex->plan.instead_seconds = instead_seconds;
+}
+/* CG_ROUTE_AUTO, where no rule says it: of all routes that take the description, the one that costs least. A route that
+   may drop what op has kept has to save more than a quarter. Nothing here depends on what may differ between ranks. */
+static uint32_t cg_cheapest_route_(cg_ex_ *ex, const cg_resolved_ *r) {
+    const uint32_t flags = ex->desc.flags;
+    uint32_t best[2] = { CG_ROUTE_ALLGATHER, 0 }, drops, take, other;
+    double seconds[2] = { 0.0, 0.0 };
+    cg_lengths_ len;
+    cg_resolved_ back;
+    len.packet = (double)r->bound;
+    len.sum = (double)r->bound;
+    len.log_ranks = (double)(cg_log2_((uint64_t)ex->transport.size - 1) + 1);
+    if (ex->desc.op.select.id) {
+        const uint64_t k = cg_mul_sat_((uint64_t)ex->transport.size, r->plan.max_selected);
+        len.sum = (double)cg_sparse_packet_bound_(
+            r->plan.transformed_n, k < r->plan.transformed_n ? k : r->plan.transformed_n);
+    }
+    ex->desc.flags &= ~(uint32_t)CG_ABSTAIN; /* of this rank alone */
+    for (ex->plan.route = 1; cg_route_name(ex->plan.route); ex->plan.route++) {
+        const cg_route_row_ *row = cg_route_row_of_(ex->plan.route);
+        double cost;
+        if (!row->cost || ((flags & CG_MAY_ABSTAIN) && !(row->traits & CG_ROUTE_MEETS_EVERYWHERE_))) continue;
+        cg_plan_route_(ex, r, &back);
+        if (cg_refused_(ex, r, &back) || cg_hops_reencode_(ex)) continue;
+        cost = cg_seconds_(ex, row->cost(ex, &len));
+        drops = (row->traits & CG_ROUTE_NEEDS_INDICES_) != 0;
+        if (seconds[drops] == 0.0 || cost < seconds[drops]) {
+            best[drops] = ex->plan.route;
+            seconds[drops] = cost;
+        }
+    }
+    ex->desc.flags = flags;
+    take = best[1] && seconds[1] < 0.75 * seconds[0];
+    other = best[!take];
+    cg_choose_(ex,
+        take         ? "auto: saves more than a quarter of the time; what this route drops is not in report.used"
+            : !other ? "auto: the least time of the routes that take this operator"
+            : seconds[1] < seconds[0] ? "auto: the least time of routes that drop nothing; dropping saves too little"
+                                      : "auto: the least time",
+        seconds[take], other, seconds[!take]);
+    return best[take];
+}
+static uint32_t cg_auto_route_(cg_ex_ *ex, const cg_resolved_ *r) {
+    const uint32_t traits = r->plan.traits;
+    cg_cost_ allgather;
+    if (cg_fold_has_(ex, CG_FOLD_NEEDS_PLACES_ | CG_FOLD_IS_ROBUST_) || r->segments_hash ||
+        traits & (CG_NEEDS_SUPPORT_ | CG_IS_PER_RANK_) || ex->desc.op.k ||
+        (traits & CG_IS_MATRIX_ && !(traits & CG_IS_LINEAR_MATRIX_))) {
+        cg_choose_(ex, "auto: all packets have to meet, for this fold or operator", 0.0, 0, 0.0);
+        return CG_ROUTE_ALLGATHER;
+    }
+    if (traits & CG_IS_LINEAR_MATRIX_ || (cg_is_dense_f32_(&ex->desc.op, traits) && !(traits & CG_IS_PRIVATE_))) {
+        cg_choose_(ex, "auto: f32 values of one place, which an allreduce adds", 0.0, 0, 0.0);
+        return CG_ROUTE_LINEAR;
+    }
+    /* no other route takes as few rounds */
+    allgather.rounds = 0.0;
+    allgather.bytes = (double)r->bound * (ex->transport.size - 1);
+    if (ex->transport.size > 2 && cg_seconds_(ex, allgather) > cg_round_seconds_(ex)) return cg_cheapest_route_(ex, r);
+    cg_choose_(ex, "auto: no route takes fewer rounds, and packets are short or ranks are two", 0.0, 0, 0.0);
+    return CG_ROUTE_ALLGATHER;
+}
 /* Fills in ex->plan from desc, transport and n. *r becomes what desc.op resolves to, unless known says that it is that
    already. A description that is refused sets ex->status and report.why, which the
    opening tells to all ranks; the plan is then incomplete. */
@@ -332,37 +412,18 @@ static void cg_ex_resolve_(cg_ex_ *ex, cg_resolved_ *r, int known) {
     ex->plan.traits = r->plan.traits;
     ex->plan.segments_hash = r->segments_hash;
     if (!(ex->desc.flags & CG_FEEDS_BACK) && !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_)) ex->plan.warning = r->warning;
+    ex->plan.transformed_n = r->plan.transformed_n;
+    ex->plan.left_floats = r->rows * r->r;
+    ex->plan.has_pairs = !r->segments_hash && cg_is_sparse_f32_(op, r->plan.traits) && r->plan.values_per_index == 1;
+    ex->plan.max_selected = op->select.id ? (size_t)r->plan.max_selected : 0;
+    ex->plan.k = (size_t)r->target_k;
     if (!ex->plan.route) ex->plan.route = cg_auto_route_(ex, r);
     if (cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_))
         ex->plan.warning = ex->desc.carry || r->is_unbiased || cg_is_dense_f32_(op, r->plan.traits)
             ? NULL
             : "ok; what op leaves out of mine, no rank gets: give carry, and it is in the next stripe";
-    ex->plan.stripes = cg_route_has_(ex, CG_ROUTE_STRIPES_) ? ex->transport.size : 1;
-    ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
-    if (cg_route_has_(ex, CG_ROUTE_LEADS_IN_TURN_) && ex->desc.leader == 0)
-        ex->plan.root = cg_star_leader_(&ex->desc.tag, (uint64_t)ex->transport.size);
-    ex->plan.direct = cg_route_has_(ex, CG_ROUTE_ALLREDUCES_) && cg_is_dense_f32_(op, r->plan.traits) &&
-        !op->sample.id && !op->transform.id;
-    ex->plan.transformed_n = r->plan.transformed_n;
-    ex->plan.left_floats = r->rows * r->r;
-    ex->plan.has_pairs = !r->segments_hash && cg_is_sparse_f32_(op, r->plan.traits) && r->plan.values_per_index == 1;
-    ex->plan.op_len_fixed = !r->segments_hash && cg_has_fixed_len_(op, r->plan.traits) &&
-        !(cg_route_has_(ex, CG_ROUTE_MEETS_EVERYWHERE_) && (ex->desc.flags & CG_MAY_ABSTAIN));
-    ex->plan.max_selected = op->select.id ? (size_t)r->plan.max_selected : 0;
-    ex->plan.k = (size_t)r->target_k;
-    /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
-       desc.op */
-    ex->plan.exact = cg_is_reducible_(ex, r) && ex->desc.weight == 0.0f && !cg_has_back_(ex) &&
-        !cg_fold_has_(ex, CG_FOLD_IS_ROBUST_) && !cg_route_has_(ex, CG_ROUTE_BEGINS_AT_OWNER_);
-    own_back = !cg_fold_has_(ex, CG_FOLD_NEEDS_SIGNS_) && cg_route_has_(ex, CG_ROUTE_HAS_OWNER_) &&
-        (ex->desc.back || !cg_route_has_(ex, CG_ROUTE_STRIPES_) || cg_is_reducible_(ex, r));
-    ex->plan.back = !own_back ? *op : ex->desc.back ? *ex->desc.back : cg_dense();
-    back = *r;
-    if (own_back && cg_resolve_(&ex->plan.back, NULL, ex->n, &back) != CG_OK) back = *r; /* it has a bound */
-    ex->plan.back_traits = back.plan.traits;
+    own_back = cg_plan_route_(ex, r, &back);
     cg_plan_sizes_(ex, r, own_back ? &back : NULL);
-    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_dense_f32_(op, r->plan.traits)
-                                                : cg_has_fixed_len_(&ex->plan.back, back.plan.traits);
     if (ex->plan.exact && !(r->plan.traits & CG_IS_F32_))
         ex->plan.max_level_sum = (uint64_t)r->max_level * (uint64_t)ex->transport.size;
     why = cg_refused_(ex, r, &back);

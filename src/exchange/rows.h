@@ -7,40 +7,42 @@
 
 #define CG_REFUSAL_LARGEST_ "merge and region keep the k largest: take topk, mstopk, dgc or sidco with f32 values"
 static const cg_route_row_ cg_route_rows_[] = {
-    { CG_ROUTE_AUTO, "auto", 0, NULL, NULL, NULL, NULL, NULL, NULL }, /* resolved before a row is asked for */
+    { CG_ROUTE_AUTO, "auto", 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }, /* resolved before a row is asked for */
     { CG_ROUTE_ALLGATHER, "allgather", CG_ROUTE_PACKETS_MEET_ | CG_ROUTE_MEETS_EVERYWHERE_ | CG_ROUTE_READS_LENGTHS_,
-        NULL, NULL, cg_plan_allgather_, cg_route_allgather_, cg_write_allgather_, NULL },
+        NULL, NULL, cg_plan_allgather_, cg_route_allgather_, cg_write_allgather_, NULL, cg_cost_of_allgather_ },
     { CG_ROUTE_RING, "ring", CG_ROUTE_SENDS_ | CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_HOPS_, NULL,
-        NULL, cg_plan_ring_, cg_route_ring_, cg_write_ring_, NULL },
+        NULL, cg_plan_ring_, cg_route_ring_, cg_write_ring_, NULL, cg_cost_of_ring_ },
     { CG_ROUTE_TREE, "tree", CG_ROUTE_SENDS_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_HOPS_, NULL, NULL, cg_plan_tree_,
-        cg_route_tree_, cg_write_tree_, NULL },
+        cg_route_tree_, cg_write_tree_, NULL, cg_cost_of_tree_ },
     { CG_ROUTE_SCATTER, "scatter",
         CG_ROUTE_SENDS_ | CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_HAS_OWNER_ | CG_ROUTE_PACKETS_MEET_ |
             CG_ROUTE_TELLS_LENGTHS_,
-        NULL, NULL, cg_plan_owner_, cg_route_scatter_, cg_write_scatter_, NULL },
+        NULL, NULL, cg_plan_owner_, cg_route_scatter_, cg_write_scatter_, NULL, cg_cost_of_scatter_ },
     { CG_ROUTE_SERVER, "server",
         CG_ROUTE_HAS_OWNER_ | CG_ROUTE_PACKETS_MEET_ | CG_ROUTE_HAS_LEADER_ | CG_ROUTE_READS_LENGTHS_,
         cg_accepts_server_, "given indices: take allgather, or the route shared", cg_plan_owner_, cg_route_server_,
-        cg_write_server_, NULL },
+        cg_write_server_, NULL, cg_cost_of_server_ },
     { CG_ROUTE_MERGE, "merge", CG_ROUTE_SENDS_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_HAS_NO_WEIGHTS_,
-        cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_merge_, cg_route_merge_, cg_write_reduced_, NULL },
+        cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_merge_, cg_route_merge_, cg_write_reduced_, NULL,
+        cg_cost_of_merge_ },
     { CG_ROUTE_SHARED, "shared",
         CG_ROUTE_ALLREDUCES_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_HAS_LEADER_ | CG_ROUTE_LEADS_IN_TURN_ |
             CG_ROUTE_COMPRESSES_LATER_,
         cg_accepts_pairs_, "shared: take topk, mstopk, chunked, dgc or sidco with f32 values", cg_plan_shared_,
-        cg_route_shared_, cg_write_shared_, NULL },
+        cg_route_shared_, cg_write_shared_, NULL, cg_cost_of_shared_ },
     { CG_ROUTE_REGION, "region",
         CG_ROUTE_SENDS_ | CG_ROUTE_NEEDS_INDICES_ | CG_ROUTE_TELLS_COUNTS_ | CG_ROUTE_HAS_NO_WEIGHTS_,
-        cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_region_, cg_route_region_, cg_write_region_, NULL },
+        cg_accepts_largest_, CG_REFUSAL_LARGEST_, cg_plan_region_, cg_route_region_, cg_write_region_, NULL,
+        cg_cost_of_region_ },
     { CG_ROUTE_LINEAR, "linear", CG_ROUTE_ALLREDUCES_, cg_accepts_linear_,
         "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank, none of them private",
-        cg_plan_linear_, cg_route_linear_, cg_write_linear_, NULL },
+        cg_plan_linear_, cg_route_linear_, cg_write_linear_, NULL, cg_cost_of_linear_ },
     { CG_ROUTE_REDUCE_SCATTER, "reduce_scatter",
         CG_ROUTE_SENDS_ | CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_PACKETS_MEET_ |
             CG_ROUTE_TELLS_LENGTHS_ | CG_ROUTE_ENDS_AT_OWNER_,
-        NULL, NULL, cg_plan_reduce_scatter_, cg_route_scatter_, cg_write_reduce_scatter_, NULL },
+        NULL, NULL, cg_plan_reduce_scatter_, cg_route_scatter_, cg_write_reduce_scatter_, NULL, NULL },
     { CG_ROUTE_ALL_GATHER, "all_gather", CG_ROUTE_STRIPES_ | CG_ROUTE_ADDS_ON_THE_WAY_ | CG_ROUTE_BEGINS_AT_OWNER_,
-        NULL, NULL, cg_plan_all_gather_, cg_route_all_gather_, cg_write_all_gather_, cg_compress_mine_ },
+        NULL, NULL, cg_plan_all_gather_, cg_route_all_gather_, cg_write_all_gather_, cg_compress_mine_, NULL },
 };
 static const cg_fold_row_ cg_fold_rows_[] = {
     { CG_FOLD_MEAN, "mean", CG_FOLD_IS_LINEAR_ | CG_FOLD_DIVIDES_, NULL, NULL, NULL },
