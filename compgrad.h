@@ -1869,7 +1869,7 @@ CG_INLINE_ uint64_t cg_permk_index_(uint64_t key, uint64_t group, uint32_t group
 /* src/core/kernels/table.h */
 /* table: the kernels' contracts, and the structs they take
 
-   Offers   cg_kernels_, the table of all kernels of one ISA; cg_checksum_, cg_levels_, cg_bucketizer_, cg_dither_,
+   Offers   cg_kernels_, the table of all kernels of one ISA; cg_checksum_, cg_levels_, cg_bucketizer_, cg_rate_grid_, cg_dither_,
             cg_bernoulli_, cg_index_bits_, cg_line_target_
    Needs    base, random
    Touches  nothing but its arguments
@@ -1910,6 +1910,16 @@ typedef struct cg_bucketizer_ {
     float limit[7];      /* ascending; those from limit_count on are not looked at */
     uint8_t sign_bit;    /* is set in the symbol of a negative value; 0: no signs */
 } cg_bucketizer_;
+
+/* A grid with a dead zone for all values, of levels of 16 bits. */
+typedef struct cg_rate_grid_ {
+    float lift; /* 1, 2^100 or 2^-100: values are multiplied by it first */
+    float step; /* of values that were */
+    float inv;  /* 1/step */
+    float dead; /* added to |v|/step before it is cut to a level; stochastic: not used */
+    int stochastic;
+    uint32_t keep; /* of 2^32 values of level 1 so many are kept, others become 0; UINT32_MAX: all */
+} cg_rate_grid_;
 
 /* Natural dithering: levels are powers of two. */
 typedef struct cg_dither_ {
@@ -1986,12 +1996,18 @@ typedef struct cg_line_target_ {
       float *value), (c, v, n, first_index, index, value))                                                            \
   /* adds to *above how many magnitude bits are larger than pivot < 2^31; returns absmax bits */                      \
   X(uint32_t, count_above, (const float *v, size_t n, uint32_t pivot, size_t *above), (v, n, pivot, above))           \
+  /* values to levels of 16 bits, integers of this machine */                                                         \
+  X(void, rate_encode, (const cg_rate_grid_ *g, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t     \
+      *out), (g, key, position, v, n, out))                                                                           \
   /* Decoding. Any bytes are legal input; finite scales give finite values, but for f16 and bf16. */                  \
   /* the reverse of pack: reads (n*bits + 7)/8 bytes */                                                               \
   X(void, unpack, (const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols), (in, n, bits, symbols))             \
   /* symbols of one bucket to values; a symbol above q->max_symbol counts as that */                                  \
   X(void, levels_decode, (const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal),       \
       (q, symbols, n, out, non_temporal))                                                                             \
+  /* levels of rate_encode to values, by the step, the value of level 1, an offset above it and a power of two; in may\
+       be the end of out */                                                                                           \
+  X(void, rate_decode, (const float *value, const uint8_t *in, size_t n, float *out), (value, in, n, out))            \
   /* bits to -scale (1) or scale (0) */                                                                               \
   X(void, sign_decode, (const uint8_t *in, size_t n, float scale, float *out, int non_temporal), (in, n, scale,       \
       out, non_temporal))                                                                                             \
@@ -5261,6 +5277,131 @@ CG_VECTOR_FN_ void cg_cut_simd_(const float *v, size_t n, uint32_t limit_bits, f
         }
     }
     cg_cut_scalar_(cg_at_(v, i), n - i, limit_bits, cg_at_mut_(out, i));
+}
+#endif
+
+/* src/core/kernels/rate.h */
+/* rate: kernels that turn values into levels of 16 bits and back, on one grid with a dead zone
+
+   Offers   rate_encode, rate_decode
+   Needs    base, random, table, the vector layer
+   Touches  nothing but its arguments */
+
+/* rate_encode: t = |v|*lift*inv, rounded twice; the level is t + dead cut to a whole number of at most 32767, or, if
+   stochastic, t, at most 32766, rounded up with the probability of its fraction, which is compared with 31 bits of
+   noise. A level of 1 becomes 0 where the noise is above keep, unless stochastic. Levels are integers of 16 bits of
+   this machine. A NaN gives any level. */
+CG_INLINE_ int32_t cg_rate_level_(const cg_rate_grid_ *g, float t, uint32_t noise) {
+    int32_t level;
+    if (!g->stochastic) {
+        t = cg_plus_(t, g->dead);
+        level = (int32_t)(t < 32767.0f ? t : 32767.0f);
+        return level == 1 && noise > g->keep ? 0 : level;
+    }
+    t = t < 32766.0f ? t : 32766.0f;
+    level = (int32_t)t;
+    return level +
+        (cg_times_((float)(int32_t)(noise >> 1), 4.656612873077393e-10f) < cg_minus_(t, (float)level)); /* 2^-31 */
+}
+static void cg_rate_encode_scalar_(
+    const cg_rate_grid_ *g, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *out) {
+    const int noisy = g->stochastic || g->keep != UINT32_MAX;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t u = cg_load_bits_(v, i);
+        const float t = cg_times_(cg_times_(cg_as_float_(u & CG_ABS_MASK_), g->lift), g->inv);
+        const int32_t m = cg_rate_level_(g, t, noisy ? cg_noise_bits_(key, position + (uint32_t)i) : 0);
+        const int16_t level = (int16_t)(u >> 31 ? -m : m);
+        memcpy(out + 2 * i, &level, 2);
+    }
+}
+#if CG_VECTOR_
+/* The low 16 bits of the levels of eight values with these hashes. */
+CG_VECTOR_FN_ cg_vu_ cg_rate_encode8_(cg_vu_ u, cg_vu_ noise, const cg_rate_grid_ *g, int stochastic, int lift) {
+    const cg_vu_ negative = cg_vu_sar_(u, 31);
+    cg_vf_ t = cg_vf_of_(cg_vu_abs_(u));
+    cg_vu_ m;
+    if (lift) t = cg_vf_mul_(t, cg_vf_set_(g->lift));
+    t = cg_vf_mul_(t, cg_vf_set_(g->inv));
+    if (stochastic) {
+        t = cg_vf_min_(t, cg_vf_set_(32766.0f));
+        m = cg_vu_trunc_(t);
+        t = cg_vf_sub_(t, cg_vf_int_(m));
+        m = cg_vu_sub_(
+            m, cg_vf_gt_(t, cg_vf_mul_(cg_vf_int_(cg_vu_shr_(noise, 1)), cg_vf_set_(4.656612873077393e-10f))));
+    } else m = cg_vu_trunc_(cg_vf_min_(cg_vf_add_(t, cg_vf_set_(g->dead)), cg_vf_set_(32767.0f)));
+    return cg_vu_and_(cg_vu_sub_(cg_vu_xor_(m, negative), negative), cg_vu_set_(0xffff));
+}
+CG_VECTOR_FN_ size_t cg_rate_encode32_(const cg_rate_grid_ *g, cg_key_ key, uint32_t position, const float *v, size_t n,
+    uint8_t *out, int stochastic, int lift) {
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        cg_vu_ h[4], x[4];
+        h[0] = h[1] = h[2] = h[3] = cg_vu_set_(0);
+        cg_prefetch32_(v, i, CG_CHUNK_);
+        if (stochastic) cg_vu_noise_(key, position + (uint32_t)i, h);
+        CG_UNROLL_
+        for (size_t j = 0; j < 4; j++) x[j] = cg_rate_encode8_(cg_vu_floats_(v, i + 8 * j), h[j], g, stochastic, lift);
+        cg_vu_put16_(out + 2 * i, x[0], x[1]);
+        cg_vu_put16_(out + 2 * i + 32, x[2], x[3]);
+    }
+    return i;
+}
+CG_VECTOR_FN_ void cg_rate_encode_simd_(
+    const cg_rate_grid_ *g, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *out) {
+    const size_t head = cg_noise_head_(g->stochastic, position, n);
+    size_t i = 0;
+    if (head) cg_rate_encode_scalar_(g, key, position, v, head, out);
+    v = cg_at_(v, head);
+    position += (uint32_t)head;
+    out += 2 * head;
+    n -= head;
+    if (!g->stochastic && g->keep != UINT32_MAX) {
+    } else if (g->lift != 1.0f) {
+        i = g->stochastic ? cg_rate_encode32_(g, key, position, v, n, out, 1, 1)
+                          : cg_rate_encode32_(g, key, position, v, n, out, 0, 1);
+    } else
+        i = g->stochastic ? cg_rate_encode32_(g, key, position, v, n, out, 1, 0)
+                          : cg_rate_encode32_(g, key, position, v, n, out, 0, 0);
+    if (i < n) cg_rate_encode_scalar_(g, key, position + (uint32_t)i, cg_at_(v, i), n - i, out + 2 * i);
+}
+#endif
+
+/* rate_decode: level 1 is value[1], m > 1 is m*value[0] + value[2], rounded twice, and all are multiplied by value[3];
+   finite after each step. Levels may end where out does, in the same bytes: they are read before these are written. */
+static void cg_rate_decode_scalar_(const float *value, const uint8_t *in, size_t n, float *out) {
+    for (size_t i = 0; i < n; i++) {
+        int16_t level;
+        int32_t m;
+        float f = 0.0f;
+        memcpy(&level, in + 2 * i, 2);
+        m = level < 0 ? -level : level;
+        if (m == 1) f = value[1];
+        else if (m) f = cg_plus_(cg_times_(value[0], (float)m), value[2]);
+        f = cg_saturate_(cg_times_(cg_saturate_(f), value[3]));
+        cg_store_(out, i, level < 0 ? -f : f);
+    }
+}
+#if CG_VECTOR_
+CG_VECTOR_FN_ void cg_rate_decode_simd_(const float *value, const uint8_t *in, size_t n, float *out) {
+    const cg_vf_ step = cg_vf_set_(value[0]), one = cg_vf_set_(value[1]), offset = cg_vf_set_(value[2]),
+                 drop = cg_vf_set_(value[3]);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        cg_vu_ x[4];
+        CG_UNROLL_
+        for (size_t j = 0; j < 4; j++) x[j] = cg_vu_u16_(in + 2 * (i + 8 * j));
+        CG_UNROLL_
+        for (size_t j = 0; j < 4; j++) {
+            const cg_vu_ wide = cg_vu_shl_(x[j], 16), negative = cg_vu_sar_(wide, 31),
+                         m = cg_vu_sub_(cg_vu_xor_(cg_vu_sar_(wide, 16), negative), negative);
+            const cg_vf_ f = cg_vf_int_(m), far = cg_vf_add_(cg_vf_mul_(f, step), offset);
+            const cg_vu_ some = cg_vf_gt_(f, cg_vf_set_(0.5f)), more = cg_vf_gt_(f, cg_vf_set_(1.5f));
+            cg_vu_ r = cg_vu_xor_(cg_vu_of_(one), cg_vu_and_(cg_vu_xor_(cg_vu_of_(one), cg_vu_of_(far)), more));
+            r = cg_vu_and_(cg_vu_of_(cg_vf_finite_(cg_vf_mul_(cg_vf_finite_(cg_vf_of_(r)), drop))), some);
+            cg_vf_store_(out, i + 8 * j, cg_vf_of_(cg_vu_xor_(r, cg_vu_shl_(negative, 31))));
+        }
+    }
+    if (i < n) cg_rate_decode_scalar_(value, in + 2 * i, n - i, cg_at_mut_(out, i));
 }
 #endif
 
@@ -11089,7 +11230,7 @@ CG_OFFERED_ void cg_bucket_dequantize_(
 /* src/core/quantize/rate.h */
 /* rate: one step for all values, a dead zone, and levels of 16 bits that are entropy coded: rate and step
 
-   Offers   cg_rate_grid_, cg_rate_levels_, the functions that rows of such quantizers name, cg_rate_bound_
+   Offers   cg_rate_counts_, cg_rate_count_, the functions that rows of such quantizers name, cg_rate_bound_
    Needs    base, random, codes (rans, rans_plan), quantize/formats
    Touches  nothing but its arguments
    The scales of a packet are two floats. The first is the step; with a sign, values were multiplied by 2^100 before
@@ -11100,62 +11241,33 @@ CG_OFFERED_ void cg_bucket_dequantize_(
 #define CG_RATE_PLAIN_ (4096.0f * 2048.0f + 2048.0f) /* level m stands for m steps */
 #define CG_RATE_LEAST_ 24u /* bytes that a section of values may have, however few are asked for */
 
-/* How values become levels. */
-typedef struct cg_rate_grid_ {
-    float lift; /* 1, 2^100 or 2^-100: values are multiplied by it first */
-    float step;
-    float dead; /* added to |v|/step before it is cut to a level; stochastic: not used */
-    int stochastic;
-    uint32_t keep; /* of 2^32 values of level 1 so many are kept, others become 0; UINT32_MAX: all */
-} cg_rate_grid_;
 /* What is counted of values on the way to levels, in integers, so that no order matters. */
 typedef struct cg_rate_counts_ {
-    uint32_t absmax_bits, least_bits; /* of values times lift; least: of those that are not 0, or UINT32_MAX */
-    uint64_t ones, more;              /* levels 1, and above */
-    uint64_t ones_sum;                /* |v|/step of those, in 65536ths */
-    int64_t more_sum;                 /* |v|/step - level of those, in 65536ths */
+    uint64_t ones, more; /* levels 1, and above */
+    uint64_t ones_sum;   /* |v|/step of those, in 65536ths */
+    int64_t more_sum;    /* |v|/step - level of those, in 65536ths */
 } cg_rate_counts_;
 
-/* The level of t = |v|/step, of a value whose hash is h. */
-CG_INLINE_ int32_t cg_rate_level_(const cg_rate_grid_ *g, float t, uint32_t h) {
-    int32_t level;
-    if (!g->stochastic) {
-        t = cg_plus_(t, g->dead);
-        level = (int32_t)(t < 32767.0f ? t : 32767.0f); /* a NaN, too */
-        return level == 1 && h > g->keep ? 0 : level;
-    }
-    t = t < 32766.0f ? t : 32766.0f;
-    level = (int32_t)t;
-    return level + (h < (uint64_t)(cg_times_(cg_minus_(t, (float)level), 4294967296.0f)));
-}
-/* n levels of the values of a block from position on, whose key this is. counts may be NULL. */
-CG_NOINLINE_ void cg_rate_levels_(const cg_rate_grid_ *g, cg_key_ key, uint32_t position, const float *v, size_t n,
-    int16_t *out, cg_rate_counts_ *counts) {
-    const int hashed = g->stochastic || g->keep != UINT32_MAX;
+/* Counts n values with their levels. */
+CG_NOINLINE_ void cg_rate_count_(
+    const cg_rate_grid_ *g, const float *v, const int16_t *level, size_t n, cg_rate_counts_ *c) {
     for (size_t i = 0; i < n; i++) {
-        const uint32_t u = cg_load_bits_(v, i);
-        const float a = cg_times_(cg_as_float_(u & CG_ABS_MASK_), g->lift), t = a / g->step;
-        const uint32_t p = position + (uint32_t)i;
-        const int32_t level = cg_rate_level_(g, t, hashed ? cg_noise_bits_(key, p) : 0);
-        out[i] = (int16_t)(u >> 31 ? -level : level);
-        if (!counts) continue;
-        counts->absmax_bits = cg_max32_(counts->absmax_bits, cg_as_bits_(a));
-        if (a > 0.0f && cg_as_bits_(a) < counts->least_bits) counts->least_bits = cg_as_bits_(a);
-        if (level) {
-            const uint32_t t16 = (uint32_t)(cg_times_(t < 32767.0f ? t : 32767.0f, 65536.0f));
-            if (level == 1) {
-                counts->ones++;
-                counts->ones_sum += t16;
-            } else {
-                counts->more++;
-                counts->more_sum += (int64_t)t16 - (int64_t)level * 65536;
-            }
+        const int32_t m = level[i] < 0 ? -level[i] : level[i];
+        float t;
+        uint32_t t16;
+        if (!m) continue;
+        t = cg_times_(cg_times_(cg_as_float_(cg_load_bits_(v, i) & CG_ABS_MASK_), g->lift), g->inv);
+        t16 = (uint32_t)(cg_times_(t < 32767.0f ? t : 32767.0f, 65536.0f));
+        if (m == 1) {
+            c->ones++;
+            c->ones_sum += t16;
+        } else {
+            c->more++;
+            c->more_sum += (int64_t)t16 - (int64_t)m * 65536;
         }
     }
 }
 static void cg_rate_counts_add_(cg_rate_counts_ *s, const cg_rate_counts_ *t) {
-    s->absmax_bits = cg_max32_(s->absmax_bits, t->absmax_bits);
-    s->least_bits = s->least_bits < t->least_bits ? s->least_bits : t->least_bits;
     s->ones += t->ones;
     s->more += t->more;
     s->ones_sum += t->ones_sum;
@@ -11188,20 +11300,10 @@ CG_DECODE_FN_(cg_decode_rate_) {
     const float drop = cg_as_bits_(scales[0]) >> 31 ? CG_POW2_MINUS_100_
         : cg_as_bits_(scales[1]) >> 31              ? CG_POW2_100_
                                                     : 1.0f;
-    CG_UNUSED_(kernels);
+    const float value[4] = { step, one, offset, drop };
     CG_UNUSED_(stage);
     CG_UNUSED_(stream);
-    for (size_t i = 0; i < n; i++) {
-        int16_t level;
-        int32_t m;
-        float f = 0.0f;
-        memcpy(&level, in + 2 * i, 2);
-        m = level < 0 ? -level : level;
-        if (m == 1) f = one;
-        else if (m) f = cg_plus_(cg_times_(step, (float)m), offset);
-        f = cg_saturate_(cg_times_(cg_saturate_(f), drop));
-        cg_store_(out, i, level < 0 ? -f : f);
-    }
+    CG_KERNEL_(kernels, rate_decode(value, in, n, out));
 }
 /* Never called: core/rate.h makes the whole section. */
 CG_ENCODE_FN_(cg_encode_rate_) {
@@ -14487,83 +14589,92 @@ typedef struct cg_rate_piece_ {
     const cg_rate_ *rate;
     size_t begin, n;
     cg_key_ key;
-    cg_rate_counts_ *counts; /* or NULL */
+    cg_rate_counts_ counts; /* of the first look at the levels, in order, if `counted` began at 0 */
+    size_t counted;
 } cg_rate_piece_;
 enum { CG_RATE_BINS_ = 2048, CG_RATE_STEP_ = 1024 /* values that are fetched at a time */ };
 
 static void cg_rate_make_(const cg_rans_levels_ *self, size_t first, size_t many, int16_t *out) {
-    const cg_rate_piece_ *p = (const cg_rate_piece_ *)self->user;
+    cg_rate_piece_ *p = (cg_rate_piece_ *)self->user;
+    const cg_rate_grid_ *grid = &p->rate->grid;
     float buf[CG_RATE_STEP_];
     for (size_t i = 0, sub; i < many; i += sub) {
+        const float *v;
         sub = cg_min_(CG_RATE_STEP_, many - i);
-        cg_rate_levels_(&p->rate->grid, p->key, (uint32_t)(first + i),
-            cg_source_fetch_(p->rate->e->src, p->begin + first + i, sub, buf), sub, out + i, p->counts);
+        v = cg_source_fetch_(p->rate->e->src, p->begin + first + i, sub, buf);
+        CG_KERNEL_(p->rate->e->kernels,
+            rate_encode(grid, p->key, (uint32_t)(first + i), v, sub, (uint8_t *)(void *)(out + i)));
+        if (p->counted == first + i && !grid->stochastic) {
+            cg_rate_count_(grid, v, out + i, sub, &p->counts);
+            p->counted += sub;
+        }
     }
 }
-static cg_rate_piece_ cg_rate_piece_of_(const cg_rate_ *rate, size_t piece, cg_rate_counts_ *counts) {
+static cg_rate_piece_ cg_rate_piece_of_(const cg_rate_ *rate, size_t piece) {
     cg_rate_piece_ p;
     p.rate = rate;
     p.begin = piece * CG_RANS_PIECE_;
     p.n = cg_min_(CG_RANS_PIECE_, (size_t)rate->e->lay->k - p.begin);
     p.key = cg_block_key_(rate->e->key, piece);
     p.key.shift = rate->e->noise_shift;
-    p.counts = counts;
+    memset(&p.counts, 0, sizeof p.counts);
+    p.counted = SIZE_MAX;
     return p;
 }
-static const cg_rate_counts_ cg_rate_counts_none_ = { 0, UINT32_MAX, 0, 0, 0, 0 };
-CG_NOINLINE_ void cg_rate_plan_piece_(const cg_rate_ *rate, size_t piece, cg_rate_counts_ *counts) {
+CG_NOINLINE_ void cg_rate_plan_piece_(const cg_rate_ *rate, size_t piece) {
     cg_fenv_ env = cg_fenv_enter_thread_();
-    cg_rate_piece_ p = cg_rate_piece_of_(rate, piece, counts);
+    cg_rate_piece_ p = cg_rate_piece_of_(rate, piece);
     cg_rans_levels_ levels;
     cg_rans_counts_ c;
     cg_rans_list_ list;
-    *counts = cg_rate_counts_none_;
     levels.make = cg_rate_make_;
     levels.user = &p;
     cg_rans_plan_make_(&levels, p.n, 16, &c, &list, &rate->plans[piece]);
     cg_fenv_leave_thread_(env);
 }
-/* Plans all pieces with the grid; returns the bytes of their codes, and what was counted. */
-CG_NOINLINE_ uint64_t cg_rate_plan_(const cg_rate_ *rate, cg_rate_counts_ *all) {
+/* Plans all pieces with a step; returns the bytes of their codes. */
+CG_NOINLINE_ uint64_t cg_rate_plan_(cg_rate_ *rate, float step) {
     const size_t pieces = (size_t)cg_rans_pieces_(rate->e->lay->k);
-    cg_rate_counts_ counts[CG_WAVE_];
     uint64_t bytes = 0;
-    *all = cg_rate_counts_none_;
+    rate->grid.step = step;
+    rate->grid.inv = 1.0f / step;
     for (size_t piece = 0; piece < pieces; piece += CG_WAVE_) {
         const int many = cg_wave_size_(pieces - piece);
         CG_PARALLEL_
-        for (int i = 0; i < many; i++) cg_rate_plan_piece_(rate, piece + (size_t)i, &counts[i]);
-        for (int i = 0; i < many; i++) {
-            cg_rate_counts_add_(all, &counts[i]);
-            bytes += rate->plans[piece + (size_t)i].bytes;
-        }
+        for (int i = 0; i < many; i++) cg_rate_plan_piece_(rate, piece + (size_t)i);
+        for (int i = 0; i < many; i++) bytes += rate->plans[piece + (size_t)i].bytes;
     }
     return bytes;
 }
 /* Writes a piece to out, which has room for cap bytes; returns how many it has, or SIZE_MAX if it does not fit. */
-CG_NOINLINE_ size_t cg_rate_put_piece_(const cg_rate_ *rate, size_t piece, uint8_t *out, size_t cap) {
+CG_NOINLINE_ size_t cg_rate_put_piece_(
+    const cg_rate_ *rate, size_t piece, uint8_t *out, size_t cap, cg_rate_counts_ *counts) {
     cg_fenv_ env = cg_fenv_enter_thread_();
-    cg_rate_piece_ p = cg_rate_piece_of_(rate, piece, NULL);
+    cg_rate_piece_ p = cg_rate_piece_of_(rate, piece);
     const cg_rans_plan_ *plan = &rate->plans[piece];
     cg_rans_levels_ levels;
     cg_rans_list_ list;
     size_t bytes;
     levels.make = cg_rate_make_;
     levels.user = &p;
+    p.counted = 0;
     list.count = 0;
     if (plan->nonzero && plan->form <= CG_RANS_SPARSE_) cg_rans_list_make_(&levels, p.n, &list);
     bytes = cg_rans_put_(plan, &levels, &list, p.n, 16, out, cap);
     if (bytes == SIZE_MAX) bytes = cg_rans_plain_put_(&levels, p.n, 16, out, cap);
+    *counts = p.counts;
     cg_fenv_leave_thread_(env);
     return bytes;
 }
 /* Writes all pieces as planned, each into a room of as many bytes as were planned, or as any piece has if the code may
    be as long as that, and then close together. Returns their end; NULL: one did not fit its room. */
-CG_NOINLINE_ uint8_t *cg_rate_put_(const cg_rate_ *rate, int any_length) {
+CG_NOINLINE_ uint8_t *cg_rate_put_(const cg_rate_ *rate, int any_length, cg_rate_counts_ *all) {
     const cg_layout_ *lay = rate->e->lay;
     const size_t pieces = (size_t)cg_rans_pieces_(lay->k);
     uint8_t *end = rate->e->codes, *room[CG_WAVE_ + 1];
     size_t bytes[CG_WAVE_];
+    cg_rate_counts_ counts[CG_WAVE_];
+    memset(all, 0, sizeof *all);
     room[0] = end;
     for (size_t piece = 0; piece < pieces; piece += CG_WAVE_) {
         const int many = cg_wave_size_(pieces - piece);
@@ -14574,9 +14685,11 @@ CG_NOINLINE_ uint8_t *cg_rate_put_(const cg_rate_ *rate, int any_length) {
                             : rate->plans[piece + (size_t)i].bytes);
         CG_PARALLEL_
         for (int i = 0; i < many; i++)
-            bytes[i] = cg_rate_put_piece_(rate, piece + (size_t)i, room[i], (size_t)(room[i + 1] - room[i]));
+            bytes[i] = cg_rate_put_piece_(
+                rate, piece + (size_t)i, room[i], (size_t)(room[i + 1] - room[i]), &counts[i]);
         for (int i = 0; i < many; i++) {
             if (bytes[i] == SIZE_MAX) return NULL;
+            cg_rate_counts_add_(all, &counts[i]);
             if (end != room[i]) memmove(end, room[i], bytes[i]);
             cg_put16_(rate->e->table + 2 * (piece + (size_t)i), (uint32_t)(bytes[i] / 4));
             end += bytes[i];
@@ -14586,60 +14699,64 @@ CG_NOINLINE_ uint8_t *cg_rate_put_(const cg_rate_ *rate, int any_length) {
     return end;
 }
 
-/* The largest magnitude of all values as bits, and a histogram of them by the 11 bits after the sign, or of every 16th
-   chunk of many values. */
-CG_NOINLINE_ uint32_t cg_rate_histogram_(const cg_encoder_ *e, int all, uint32_t *bin) {
+/* The largest magnitude of all values as bits. above[i]: how many of them, or of those in every 16th chunk of many
+   values, have at least the bits i << 20 after they were multiplied by lift. */
+CG_NOINLINE_ uint32_t cg_rate_histogram_(const cg_encoder_ *e, int all, float lift, uint32_t *above) {
     const size_t k = (size_t)e->lay->k, apart = k <= 8 * CG_BLOCK_ || all ? 1 : 16;
     uint32_t absmax_bits = 0;
     float buf[CG_CHUNK_];
-    memset(bin, 0, CG_RATE_BINS_ * sizeof *bin);
+    memset(above, 0, (CG_RATE_BINS_ + 1) * sizeof *above);
     for (size_t first = 0, chunk = 0, many; first < k; first += many, chunk++) {
         const float *v;
         many = cg_min_(CG_CHUNK_, k - first);
         v = cg_source_fetch_(e->src, first, many, buf);
         absmax_bits = cg_max32_(absmax_bits, CG_KERNEL_(e->kernels, absmax_bits(v, many)));
         if (chunk % apart == 0)
-            for (size_t i = 0; i < many; i++) bin[(cg_load_bits_(v, i) & CG_ABS_MASK_) >> 20]++;
+            for (size_t i = 0; i < many; i++)
+                above[(cg_as_bits_(cg_times_(cg_load_(v, i), lift)) & CG_ABS_MASK_) >> 20]++;
     }
+    for (unsigned i = CG_RATE_BINS_; i-- > 0;) above[i] += above[i + 1];
     return absmax_bits;
 }
-/* The values that a histogram has seen. */
-static uint64_t cg_rate_sampled_(const uint32_t *bin) {
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < CG_RATE_BINS_; i++) sum += bin[i];
-    return sum;
+/* How many values of a histogram are above `level` steps, about. */
+static uint32_t cg_rate_above_(const cg_rate_grid_ *g, const uint32_t *above, float level) {
+    const uint32_t u = cg_as_bits_(cg_times_(level, g->step)), i = u >> 20;
+    if (u >= CG_INF_BITS_) return 0;
+    return above[i] - (uint32_t)((uint64_t)(above[i] - above[i + 1]) * (u & 0xfffffu) >> 20);
 }
 /* About how many 65536ths of a bit the values of a histogram cost with a grid. */
-static uint64_t cg_rate_model_(const cg_rate_grid_ *g, const uint32_t *bin) {
-    uint32_t token[CG_RANS_MOST_];
+static uint64_t cg_rate_model_(const cg_rate_grid_ *g, const uint32_t *above) {
+    uint32_t token[CG_RANS_MOST_], before = above[0];
     uint64_t cost;
-    memset(token, 0, sizeof token);
-    for (uint32_t i = 0; i < CG_RATE_BINS_; i++) {
-        const float t = cg_times_(cg_as_float_(i << 20 | 0x80000u), g->lift) / g->step;
-        uint32_t level;
-        if (!bin[i]) continue;
-        if (i == 0) token[0] += 64 * bin[0];
-        else if (g->stochastic) { /* in 64ths */ const float s = t < 32766.0f ? t : 32766.0f;
-            const uint32_t part = (uint32_t)(cg_times_(cg_minus_(s, (float)(int32_t)s), 64.0f));
-            level = (uint32_t)s;
-            token[cg_rans_token_(level + 1, CG_RANS_MAGNITUDES_)] += part * bin[i];
-            token[cg_rans_token_(level, CG_RANS_MAGNITUDES_)] += (64 - part) * bin[i];
-        } else {
-            level = (uint32_t)cg_rate_level_(g, t, 0);
-            token[cg_rans_token_(level, CG_RANS_MAGNITUDES_)] += 64 * bin[i];
+    for (unsigned t = 0; t < CG_RANS_MOST_; t++) {
+        const uint32_t next = t + 1 < CG_RANS_MOST_ ? cg_rans_base_(t + 1, CG_RANS_MAGNITUDES_) : 65536;
+        uint32_t n = cg_rate_above_(g, above, (float)(int32_t)next - (g->stochastic ? 0.5f : g->dead));
+        if (g->stochastic && !t) { /* below a step by chance */
+            const float inv = 1.0f / g->step;
+            uint64_t sum = 0; /* of |v|/step, in 2^-24ths */
+            n = cg_rate_above_(g, above, 1.0f);
+            for (uint32_t i = 0; i < CG_RATE_BINS_ && above[i] > n; i++) {
+                const uint32_t in = above[i] - cg_max32_(above[i + 1], n);
+                const float part = cg_times_(cg_as_float_(i << 20 | 0x80000u), inv);
+                if (i && in) sum += (uint64_t)in * (uint32_t)cg_times_(part < 1.0f ? part : 1.0f, 16777216.0f);
+            }
+            n += (uint32_t)(sum >> 24);
         }
+        n = n < before ? n : before;
+        token[t] = before - n;
+        before = n;
     }
     cost = cg_rans_entropy_(token, CG_RANS_MOST_);
     for (unsigned i = 1; i < CG_RANS_MOST_; i++)
         cost += (uint64_t)token[i] * (1 + cg_rans_extra_(i, CG_RANS_MAGNITUDES_)) * CG_RANS_BIT_;
-    return cost / 64;
+    return cost;
 }
 /* Where the model says so many 65536ths, between two steps: as bits. */
-static uint32_t cg_rate_guess_(cg_rate_grid_ g, const uint32_t *bin, uint32_t low, uint32_t high, uint64_t cost) {
-    while (high - low > 1u << 14) {
+static uint32_t cg_rate_guess_(cg_rate_grid_ g, const uint32_t *above, uint32_t low, uint32_t high, uint64_t cost) {
+    while (high - low > 1u << 13) {
         const uint32_t mid = low + (high - low) / 2;
         g.step = cg_as_float_(mid);
-        if (cg_rate_model_(&g, bin) > cost) low = mid;
+        if (cg_rate_model_(&g, above) > cost) low = mid;
         else high = mid;
     }
     return high;
@@ -14648,61 +14765,74 @@ static uint32_t cg_rate_guess_(cg_rate_grid_ g, const uint32_t *bin, uint32_t lo
 static float cg_rate_dead_(float bits) {
     return bits < 0.75f ? 0.25f : bits < 1.5f ? 0.3f : bits < 3.0f ? 0.35f : bits < 6.0f ? 0.45f : 0.48f;
 }
-/* Searches the step of a section of at most `most` bytes, and hardly fewer if there is
-   such a step; plans all pieces. */
-CG_NOINLINE_ void cg_rate_search_(
-    cg_rate_ *rate, const uint32_t *bin, uint32_t absmax_bits, uint64_t most, cg_rate_counts_ *counts) {
-    const uint64_t k = rate->e->lay->k, frame = rate->e->lay->scale_bytes + rate->e->lay->piece_table_bytes,
+/* The least magnitude but 0, as bits, if it may be the largest one, too; else 0. */
+CG_NOINLINE_ uint32_t cg_rate_least_bits_(
+    const cg_encoder_ *e, const uint32_t *above, float lift, uint32_t absmax_bits) {
+    const size_t k = (size_t)e->lay->k;
+    float buf[CG_CHUNK_];
+    if (above[1] != above[cg_as_bits_(cg_times_(cg_as_float_(absmax_bits), lift)) >> 20])
+        return 0; /* others were seen */
+    for (size_t first = 0, many; first < k; first += many) {
+        const float *v;
+        many = cg_min_(CG_CHUNK_, k - first);
+        v = cg_source_fetch_(e->src, first, many, buf);
+        for (size_t i = 0; i < many; i++) {
+            const uint32_t m = cg_load_bits_(v, i) & CG_ABS_MASK_;
+            if (m && m != absmax_bits) return 0;
+        }
+    }
+    return absmax_bits;
+}
+/* Searches the step of a section of at most `most` bytes, and hardly fewer if there is such a step; plans all pieces. */
+CG_NOINLINE_ void cg_rate_search_(cg_rate_ *rate, const uint32_t *above, uint32_t absmax_bits, uint64_t most) {
+    const uint64_t k = rate->e->lay->k, sampled = above[0],
+                   frame = rate->e->lay->scale_bytes + rate->e->lay->piece_table_bytes,
                    room = most > frame ? most - frame : 0, slack = most / 40 + (k / 2667 < 16 ? k / 2667 : 16),
                    enough = room > slack ? room - slack : 0;
     const float absmax = cg_times_(cg_as_float_(absmax_bits), rate->grid.lift);
     const uint32_t least = cg_as_bits_(absmax / 32766.0f) + 1; /* no value is beyond the levels from here on */
-    /* steps as bits: with low there are too many bytes, or it is least - 1; with high there are not */
-    uint32_t low = least - 1,
-             high = rate->grid.stochastic ? cg_as_bits_(absmax) + (40u << 23) : cg_as_bits_(cg_times_(absmax, 4.0f)),
-             at;
+    /* steps as bits: with low there are too many bytes, or it is least - 1; with high there are not, or it is most */
+    uint32_t low = least - 1, at, apart = 1u << 17,
+             high = rate->grid.stochastic ? cg_as_bits_(absmax) + (40u << 23) : cg_as_bits_(cg_times_(absmax, 4.0f));
     uint64_t bytes = 0, ratio = 1024; /* ratio: what the model says over what it is, in 1024ths */
-    const uint64_t sampled = cg_rate_sampled_(bin);
     rate->grid.keep = UINT32_MAX;
-    for (unsigned attempt = 0; attempt < 40; attempt++) {
-        at = low + (high - low) / 2;
-        if (attempt < 5) {
-            const uint64_t bits = (room + enough) * 4 * ratio / 1024;
-            const uint32_t guess = cg_rate_guess_(rate->grid, bin, low, high, (bits * CG_RANS_BIT_ / k + 1) * sampled);
-            if (guess > low && guess < high) at = guess;
+    if (absmax_bits ==
+        cg_rate_least_bits_(rate->e, above, rate->grid.lift, absmax_bits)) { /* one magnitude, and perhaps zeros */
+        if (cg_rate_plan_(rate, absmax) <= room) return;
+    }
+    for (unsigned attempt = 0; attempt < 48; attempt++) {
+        const uint64_t bits = (room + enough) * 4 * ratio / 1024;
+        at = cg_rate_guess_(rate->grid, above, low, high, (bits * CG_RANS_BIT_ / k + 1) * sampled);
+        if (attempt > 12) at = low + (high - low) / 2;
+        else if (at <= low + (1u << 13) && low < least) at = least;
+        else if (at >= high || at <= low + (1u << 13)) { /* out of what is known: a little into it, then further */
+            const uint32_t inside = high - low > 2 * apart ? apart : (high - low) / 2;
+            at = at >= high ? high - inside : low + inside;
+            apart *= 4;
         }
         if (high - low <= 1u << 11) at = least; /* only while low is below it */
-        rate->grid.step = cg_as_float_(at);
-        bytes = cg_rate_plan_(rate, counts);
-        if (!attempt && counts->least_bits == counts->absmax_bits) { /* one magnitude, and perhaps zeros: exact */
-            rate->grid.step = absmax;
-            if (cg_rate_plan_(rate, counts) <= room) return;
-            rate->grid.step = cg_as_float_(at);
-            bytes = cg_rate_plan_(rate, counts);
-        }
+        bytes = cg_rate_plan_(rate, cg_as_float_(at));
         if (bytes <= room && (bytes >= enough || at == least)) return; /* or these values have no more bits */
         if (bytes > room) low = at;
         else high = at;
         if (high - low <= 1u << 11 && low >= least) break;
-        if (bytes) ratio = cg_rate_model_(&rate->grid, bin) / sampled * k / (512 * bytes);
+        if (bytes) ratio = cg_rate_model_(&rate->grid, above) / sampled * k / (512 * bytes);
         ratio = ratio < 64 ? 64 : ratio > 65536 ? 65536 : ratio;
     }
     if (!rate->grid.stochastic && low >= least) {
         /* a step that is a little larger makes many levels of 1 zeros at once: of those some are kept */
         uint32_t keep = 0;
-        rate->grid.step = cg_as_float_(low);
         for (uint32_t bit = 1u << 31; bit >= 1u << 20; bit >>= 1) {
             rate->grid.keep = keep | bit;
-            bytes = cg_rate_plan_(rate, counts);
+            bytes = cg_rate_plan_(rate, cg_as_float_(low));
             if (bytes <= room) keep |= bit;
             if (bytes <= room && bytes >= enough) return;
         }
         rate->grid.keep = keep;
-        if (keep && cg_rate_plan_(rate, counts) <= room) return;
+        if (keep && cg_rate_plan_(rate, cg_as_float_(low)) <= room) return;
         rate->grid.keep = UINT32_MAX;
     }
-    rate->grid.step = cg_as_float_(high);
-    (void)cg_rate_plan_(rate, counts);
+    (void)cg_rate_plan_(rate, cg_as_float_(high));
 }
 /* The sum of the squares of all values over their number, in the order of sums of this library. */
 CG_NOINLINE_ double cg_rate_mean_square_(const cg_encoder_ *e) {
@@ -14735,16 +14865,16 @@ static void cg_rate_fix_(cg_rate_ *rate, uint32_t absmax_bits) {
 CG_NOINLINE_ cg_status cg_rate_encode_(const cg_encoder_ *e, cg_rans_plan_ *plans, cg_checksum_ *sum, size_t *bytes) {
     const cg_layout_ *lay = e->lay;
     const uint64_t promise = lay->quantizer->promise(e->stage, lay->k);
-    uint32_t bin[CG_RATE_BINS_];
+    uint32_t above[CG_RATE_BINS_ + 1];
     uint32_t absmax_bits;
     uint8_t *end = e->codes;
-    cg_rate_counts_ counts = cg_rate_counts_none_;
+    cg_rate_counts_ counts;
     cg_rate_ rate;
     float scales[2];
     *bytes = 0;
     if (!lay->k) return CG_OK;
     if (e->src->producer) e->src->producer->started = 1;
-    absmax_bits = cg_rate_histogram_(e, 0, bin);
+    absmax_bits = cg_rate_histogram_(e, 0, 1.0f, above);
     if (absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
     memset(e->scales, 0, (size_t)(lay->scale_bytes + lay->piece_table_bytes));
     rate.e = e;
@@ -14754,17 +14884,20 @@ CG_NOINLINE_ cg_status cg_rate_encode_(const cg_encoder_ *e, cg_rans_plan_ *plan
                                                : 1.0f;
     rate.grid.stochastic = (e->stage->flags & CG_FLAG_UNBIASED) != 0;
     rate.grid.dead = cg_rate_dead_(e->stage->value);
-    rate.grid.step = 0.0f;
+    rate.grid.step = rate.grid.inv = 0.0f;
+    rate.grid.keep = UINT32_MAX;
+    memset(&counts, 0, sizeof counts);
     if (absmax_bits && !promise) {
         cg_rate_fix_(&rate, absmax_bits);
-        (void)cg_rate_plan_(&rate, &counts);
-        end = cg_rate_put_(&rate, 1);
+        (void)cg_rate_plan_(&rate, rate.grid.step);
+        end = cg_rate_put_(&rate, 1, &counts);
     } else if (absmax_bits) {
         uint64_t most = promise;
-        if (bin[0] == cg_rate_sampled_(bin)) absmax_bits = cg_rate_histogram_(e, 1, bin); /* all that was seen is 0 */
+        /* all that was seen is 0, or nearly; or magnitudes are not those of the search */
+        if (!above[1] || rate.grid.lift != 1.0f) (void)cg_rate_histogram_(e, !above[1], rate.grid.lift, above);
         do {
-            cg_rate_search_(&rate, bin, absmax_bits, most, &counts);
-            end = cg_rate_put_(&rate, 0);
+            cg_rate_search_(&rate, above, absmax_bits, most);
+            end = cg_rate_put_(&rate, 0, &counts);
             most -= most / 256; /* if a piece was longer than planned */
         } while (!end && most > lay->k / 2048 + CG_RATE_LEAST_);
     }

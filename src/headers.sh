@@ -21,7 +21,7 @@ header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h cor
     core/kernels/table.h core/kernels/lanes.h core/kernels/avx2.h core/kernels/neon.h core/kernels/wasm.h core/kernels/halves.h \
     core/kernels/vectors.h core/kernels/formats.h core/kernels/levels.h core/kernels/pack.h core/kernels/filter.h \
     core/kernels/decode.h core/kernels/axpby.h core/kernels/rotate.h core/kernels/sums.h core/kernels/lookup.h \
-    core/kernels/dct.h core/kernels/fp8.h core/kernels/natural.h core/kernels/stochastic.h core/kernels/clip.h core/kernels/dynamic8.h \
+    core/kernels/dct.h core/kernels/fp8.h core/kernels/natural.h core/kernels/stochastic.h core/kernels/clip.h core/kernels/rate.h core/kernels/dynamic8.h \
     core/kernels/vote.h core/kernels/matrix.h core/kernels/floats.h core/kernels/index.h core/kernels/lines.h core/kernels/dispatch.h \
     core/codes/bits.h core/codes/huffman.h core/codes/elias.h core/codes/quartic.h core/codes/symbols.h \
     core/codes/floats.h core/codes/golomb.h core/codes/rans.h core/codes/rans_plan.h core/codes/rans_put.h core/lowrank.h core/atomo.h \

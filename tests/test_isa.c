@@ -524,6 +524,24 @@ KERNEL(nf4_stochastic) {
     k->nf4_stochastic(value, t->r[1] % 3 ? 1.0f : t->scale, key_of(t), t->r[3] & 0xffff, V, out);
     return out + t->n;
 }
+KERNEL(rate_encode) {
+    cg_rate_grid_ g;
+    g.lift = t->r[0] % 3 == 0 ? 1.0f : t->r[0] % 3 == 1 ? 0x1p100f : 0x1p-100f;
+    g.step = t->scale, g.inv = 1.0f / t->scale, g.dead = 0.3f, g.stochastic = (int)(t->r[1] & 1);
+    g.keep = t->r[2] % 3 ? UINT32_MAX : t->r[2];
+    k->rate_encode(&g, key_of(t), t->r[3] & 0xffff, V, out);
+    return out + 2 * t->n;
+}
+KERNEL(rate_decode) {
+    float value[4];
+    value[0] = t->scale, value[1] = 1.1f * t->scale, value[2] = -0.3f * t->scale;
+    value[3] = t->r[0] % 3 == 0 ? 1.0f : t->r[0] % 3 == 1 ? 0x1p100f : 0x1p-100f;
+    if (t->r[1] & 1) {
+        memcpy(out + 2 * t->n, t->in, 2 * t->n);
+        k->rate_decode(value, out + 2 * t->n, t->n, floats_at(out));
+    } else k->rate_decode(value, t->in, t->n, floats_at(out));
+    return out + 4 * t->n;
+}
 KERNEL(cut) {
     const uint32_t limit = t->r[0] % 3 == 0 ? ref_bits(t->scale) & 0x7fffffffu
         : t->r[0] % 3 == 1                  ? t->r[1] & 0x7fffffffu

@@ -1,6 +1,6 @@
 /* table: the kernels' contracts, and the structs they take
 
-   Offers   cg_kernels_, the table of all kernels of one ISA; cg_checksum_, cg_levels_, cg_bucketizer_, cg_dither_,
+   Offers   cg_kernels_, the table of all kernels of one ISA; cg_checksum_, cg_levels_, cg_bucketizer_, cg_rate_grid_, cg_dither_,
             cg_bernoulli_, cg_index_bits_, cg_line_target_
    Needs    base, random
    Touches  nothing but its arguments
@@ -41,6 +41,16 @@ typedef struct cg_bucketizer_ {
     float limit[7];      /* ascending; those from limit_count on are not looked at */
     uint8_t sign_bit;    /* is set in the symbol of a negative value; 0: no signs */
 } cg_bucketizer_;
+
+/* A grid with a dead zone for all values, of levels of 16 bits. */
+typedef struct cg_rate_grid_ {
+    float lift; /* 1, 2^100 or 2^-100: values are multiplied by it first */
+    float step; /* of values that were */
+    float inv;  /* 1/step */
+    float dead; /* added to |v|/step before it is cut to a level; stochastic: not used */
+    int stochastic;
+    uint32_t keep; /* of 2^32 values of level 1 so many are kept, others become 0; UINT32_MAX: all */
+} cg_rate_grid_;
 
 /* Natural dithering: levels are powers of two. */
 typedef struct cg_dither_ {
@@ -117,12 +127,18 @@ typedef struct cg_line_target_ {
       float *value), (c, v, n, first_index, index, value))                                                            \
   /* adds to *above how many magnitude bits are larger than pivot < 2^31; returns absmax bits */                      \
   X(uint32_t, count_above, (const float *v, size_t n, uint32_t pivot, size_t *above), (v, n, pivot, above))           \
+  /* values to levels of 16 bits, integers of this machine */                                                         \
+  X(void, rate_encode, (const cg_rate_grid_ *g, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t     \
+      *out), (g, key, position, v, n, out))                                                                           \
   /* Decoding. Any bytes are legal input; finite scales give finite values, but for f16 and bf16. */                  \
   /* the reverse of pack: reads (n*bits + 7)/8 bytes */                                                               \
   X(void, unpack, (const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols), (in, n, bits, symbols))             \
   /* symbols of one bucket to values; a symbol above q->max_symbol counts as that */                                  \
   X(void, levels_decode, (const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal),       \
       (q, symbols, n, out, non_temporal))                                                                             \
+  /* levels of rate_encode to values, by the step, the value of level 1, an offset above it and a power of two; in may\
+       be the end of out */                                                                                           \
+  X(void, rate_decode, (const float *value, const uint8_t *in, size_t n, float *out), (value, in, n, out))            \
   /* bits to -scale (1) or scale (0) */                                                                               \
   X(void, sign_decode, (const uint8_t *in, size_t n, float scale, float *out, int non_temporal), (in, n, scale,       \
       out, non_temporal))                                                                                             \

@@ -1,6 +1,6 @@
 /* rate: one step for all values, a dead zone, and levels of 16 bits that are entropy coded: rate and step
 
-   Offers   cg_rate_grid_, cg_rate_levels_, the functions that rows of such quantizers name, cg_rate_bound_
+   Offers   cg_rate_counts_, cg_rate_count_, the functions that rows of such quantizers name, cg_rate_bound_
    Needs    base, random, codes (rans, rans_plan), quantize/formats
    Touches  nothing but its arguments
    The scales of a packet are two floats. The first is the step; with a sign, values were multiplied by 2^100 before
@@ -11,62 +11,33 @@
 #define CG_RATE_PLAIN_ (4096.0f * 2048.0f + 2048.0f) /* level m stands for m steps */
 #define CG_RATE_LEAST_ 24u /* bytes that a section of values may have, however few are asked for */
 
-/* How values become levels. */
-typedef struct cg_rate_grid_ {
-    float lift; /* 1, 2^100 or 2^-100: values are multiplied by it first */
-    float step;
-    float dead; /* added to |v|/step before it is cut to a level; stochastic: not used */
-    int stochastic;
-    uint32_t keep; /* of 2^32 values of level 1 so many are kept, others become 0; UINT32_MAX: all */
-} cg_rate_grid_;
 /* What is counted of values on the way to levels, in integers, so that no order matters. */
 typedef struct cg_rate_counts_ {
-    uint32_t absmax_bits, least_bits; /* of values times lift; least: of those that are not 0, or UINT32_MAX */
-    uint64_t ones, more;              /* levels 1, and above */
-    uint64_t ones_sum;                /* |v|/step of those, in 65536ths */
-    int64_t more_sum;                 /* |v|/step - level of those, in 65536ths */
+    uint64_t ones, more; /* levels 1, and above */
+    uint64_t ones_sum;   /* |v|/step of those, in 65536ths */
+    int64_t more_sum;    /* |v|/step - level of those, in 65536ths */
 } cg_rate_counts_;
 
-/* The level of t = |v|/step, of a value whose hash is h. */
-CG_INLINE_ int32_t cg_rate_level_(const cg_rate_grid_ *g, float t, uint32_t h) {
-    int32_t level;
-    if (!g->stochastic) {
-        t = cg_plus_(t, g->dead);
-        level = (int32_t)(t < 32767.0f ? t : 32767.0f); /* a NaN, too */
-        return level == 1 && h > g->keep ? 0 : level;
-    }
-    t = t < 32766.0f ? t : 32766.0f;
-    level = (int32_t)t;
-    return level + (h < (uint64_t)(cg_times_(cg_minus_(t, (float)level), 4294967296.0f)));
-}
-/* n levels of the values of a block from position on, whose key this is. counts may be NULL. */
-CG_NOINLINE_ void cg_rate_levels_(const cg_rate_grid_ *g, cg_key_ key, uint32_t position, const float *v, size_t n,
-    int16_t *out, cg_rate_counts_ *counts) {
-    const int hashed = g->stochastic || g->keep != UINT32_MAX;
+/* Counts n values with their levels. */
+CG_NOINLINE_ void cg_rate_count_(
+    const cg_rate_grid_ *g, const float *v, const int16_t *level, size_t n, cg_rate_counts_ *c) {
     for (size_t i = 0; i < n; i++) {
-        const uint32_t u = cg_load_bits_(v, i);
-        const float a = cg_times_(cg_as_float_(u & CG_ABS_MASK_), g->lift), t = a / g->step;
-        const uint32_t p = position + (uint32_t)i;
-        const int32_t level = cg_rate_level_(g, t, hashed ? cg_noise_bits_(key, p) : 0);
-        out[i] = (int16_t)(u >> 31 ? -level : level);
-        if (!counts) continue;
-        counts->absmax_bits = cg_max32_(counts->absmax_bits, cg_as_bits_(a));
-        if (a > 0.0f && cg_as_bits_(a) < counts->least_bits) counts->least_bits = cg_as_bits_(a);
-        if (level) {
-            const uint32_t t16 = (uint32_t)(cg_times_(t < 32767.0f ? t : 32767.0f, 65536.0f));
-            if (level == 1) {
-                counts->ones++;
-                counts->ones_sum += t16;
-            } else {
-                counts->more++;
-                counts->more_sum += (int64_t)t16 - (int64_t)level * 65536;
-            }
+        const int32_t m = level[i] < 0 ? -level[i] : level[i];
+        float t;
+        uint32_t t16;
+        if (!m) continue;
+        t = cg_times_(cg_times_(cg_as_float_(cg_load_bits_(v, i) & CG_ABS_MASK_), g->lift), g->inv);
+        t16 = (uint32_t)(cg_times_(t < 32767.0f ? t : 32767.0f, 65536.0f));
+        if (m == 1) {
+            c->ones++;
+            c->ones_sum += t16;
+        } else {
+            c->more++;
+            c->more_sum += (int64_t)t16 - (int64_t)m * 65536;
         }
     }
 }
 static void cg_rate_counts_add_(cg_rate_counts_ *s, const cg_rate_counts_ *t) {
-    s->absmax_bits = cg_max32_(s->absmax_bits, t->absmax_bits);
-    s->least_bits = s->least_bits < t->least_bits ? s->least_bits : t->least_bits;
     s->ones += t->ones;
     s->more += t->more;
     s->ones_sum += t->ones_sum;
@@ -99,20 +70,10 @@ CG_DECODE_FN_(cg_decode_rate_) {
     const float drop = cg_as_bits_(scales[0]) >> 31 ? CG_POW2_MINUS_100_
         : cg_as_bits_(scales[1]) >> 31              ? CG_POW2_100_
                                                     : 1.0f;
-    CG_UNUSED_(kernels);
+    const float value[4] = { step, one, offset, drop };
     CG_UNUSED_(stage);
     CG_UNUSED_(stream);
-    for (size_t i = 0; i < n; i++) {
-        int16_t level;
-        int32_t m;
-        float f = 0.0f;
-        memcpy(&level, in + 2 * i, 2);
-        m = level < 0 ? -level : level;
-        if (m == 1) f = one;
-        else if (m) f = cg_plus_(cg_times_(step, (float)m), offset);
-        f = cg_saturate_(cg_times_(cg_saturate_(f), drop));
-        cg_store_(out, i, level < 0 ? -f : f);
-    }
+    CG_KERNEL_(kernels, rate_decode(value, in, n, out));
 }
 /* Never called: core/rate.h makes the whole section. */
 CG_ENCODE_FN_(cg_encode_rate_) {
