@@ -7847,6 +7847,25 @@ static unsigned cg_rans_class_(cg_rans_reader_ *r) {
     r->class_state = cg_rans_renew_(r, freq[s] * (r->class_state >> 10) + low - first);
     return r->last_class = s;
 }
+/* The symbols of a block, where all words that they can take are there; *most is the largest, *nonzero counts. */
+CG_INLINE_ void cg_rans_block_get_(cg_rans_reader_ *r, const cg_rans_table_ *t, size_t many, unsigned lane_mask,
+    int16_t *out, unsigned *most, unsigned *nonzero) {
+    const uint8_t *word = r->word;
+    unsigned largest = 0, some = 0;
+    for (size_t i = 0; i < many; i++) {
+        const uint32_t x = r->state[i & lane_mask], low = x & (CG_RANS_TOTAL_ - 1);
+        const unsigned s = t->slot[low];
+        const uint32_t next = t->freq[s] * (x >> 10) + low - t->first[s], empty = next < CG_RANS_LOW_;
+        r->state[i & lane_mask] = empty ? next << 16 | cg_get16_(word - 2) : next;
+        word -= 2 * empty;
+        out[i] = (int16_t)s;
+        largest = s > largest ? s : largest;
+        some += s != 0;
+    }
+    r->word = word;
+    *most = largest;
+    *nonzero = some;
+}
 /* A block of a dense piece, of at most 64 levels. */
 static void cg_rans_block_(cg_rans_reader_ *r, size_t many, uint8_t *to) {
     const cg_rans_table_ *t = &r->table[r->tables > 1 ? cg_rans_class_(r) : 0];
@@ -7858,12 +7877,15 @@ static void cg_rans_block_(cg_rans_reader_ *r, size_t many, uint8_t *to) {
         memset(to, 0, 2 * many);
         return;
     }
-    for (size_t i = 0; i < many; i++) {
-        const unsigned s = cg_rans_symbol_(r, &r->state[i & lane_mask], t);
-        out[i] = (int16_t)s;
-        most = s > most ? s : most;
-        nonzero += s != 0;
-    }
+    if (r->word - r->in < 2 * CG_RANS_BLOCK_)
+        for (size_t i = 0; i < many; i++) {
+            const unsigned s = cg_rans_symbol_(r, &r->state[i & lane_mask], t);
+            out[i] = (int16_t)s;
+            most = s > most ? s : most;
+            nonzero += s != 0;
+        }
+    else if (lane_mask == 15) cg_rans_block_get_(r, t, many, 15, out, &most, &nonzero);
+    else cg_rans_block_get_(r, t, many, lane_mask, out, &most, &nonzero);
     if (!r->signs) { /* two reads for up to 64 of them */
         signs = cg_rans_get_(r, nonzero < 32 ? nonzero : 32);
         if (nonzero > 32) signs |= (uint64_t)cg_rans_get_(r, nonzero - 32) << 32;
@@ -8065,6 +8087,22 @@ CG_INLINE_ uint32_t cg_rans_sum_(const int16_t *v, size_t n) {
     return sum;
 }
 
+/* A bit for each of at most 64 levels: whether it is not zero. */
+CG_INLINE_ uint64_t cg_rans_nonzero_(const int16_t *v, size_t n) {
+    uint64_t bits = 0;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        uint64_t w;
+        memcpy(&w, v + i, 8);
+        if (w)
+            bits |= (uint64_t)((unsigned)(v[i] != 0) | (unsigned)(v[i + 1] != 0) << 1 | (unsigned)(v[i + 2] != 0) << 2 |
+                        (unsigned)(v[i + 3] != 0) << 3)
+                << i;
+    }
+    for (; i < n; i++) bits |= (uint64_t)(v[i] != 0) << i;
+    return bits;
+}
+
 enum { CG_RANS_SUMS_ = 44, CG_RANS_MOST_ = 38 }; /* classes by sum; tokens of magnitudes */
 /* What is counted of a piece. */
 typedef struct cg_rans_counts_ {
@@ -8085,22 +8123,21 @@ CG_NOINLINE_ void cg_rans_count_(const cg_rans_levels_ *levels, size_t n, cg_ran
         levels->make(levels, first, many, v);
         for (size_t b = 0, in_block; b < many; b += in_block) {
             uint32_t sum, *token;
+            uint64_t some; /* which are not zero */
             unsigned sum_class;
             in_block = cg_min_(CG_RANS_BLOCK_, many - b);
-            sum = cg_rans_sum_(v + b, in_block);
+            some = cg_rans_nonzero_(v + b, in_block);
+            sum = some ? cg_rans_sum_(v + b, in_block) : 0;
             sum_class = cg_rans_sum_class_(sum);
             c->sum_class[(first + b) / CG_RANS_BLOCK_] = (uint8_t)sum_class;
             c->blocks[sum_class]++;
             token = c->token[sum_class];
-            if (!sum) {
-                token[0] += (uint32_t)in_block;
-                continue;
-            }
-            for (size_t i = b; i < b + in_block; i++) {
-                const uint32_t m = (uint32_t)(v[i] < 0 ? -v[i] : v[i]);
-                token[cg_rans_token_(m, CG_RANS_MAGNITUDES_)]++;
-                if (!m) continue;
-                c->negative += v[i] < 0;
+            token[0] += (uint32_t)in_block - cg_popcount_(some);
+            for (; some; some &= some - 1) {
+                const size_t i = b + cg_ctz_(some);
+                const int32_t level = v[i];
+                token[cg_rans_token_((uint32_t)(level < 0 ? -level : level), CG_RANS_MAGNITUDES_)]++;
+                c->negative += level < 0;
                 if (c->nonzero++ < CG_RANS_LIST_) {
                     list->zeros[list->count] = (uint16_t)(first + i - next);
                     list->level[list->count++] = v[i];
@@ -8118,11 +8155,14 @@ CG_NOINLINE_ void cg_rans_list_make_(const cg_rans_levels_ *levels, size_t n, cg
     for (size_t first = 0, many; first < n; first += many) {
         many = cg_min_(CG_CHUNK_, n - first);
         levels->make(levels, first, many, v);
-        for (size_t i = 0; i < many; i++) {
-            if (!v[i] || list->count == CG_RANS_LIST_) continue;
-            list->zeros[list->count] = (uint16_t)(first + i - next);
-            list->level[list->count++] = v[i];
-            next = first + i + 1;
+        for (size_t b = 0; b < many; b += CG_RANS_BLOCK_) {
+            uint64_t some = cg_rans_nonzero_(v + b, cg_min_(CG_RANS_BLOCK_, many - b));
+            for (; some && list->count < CG_RANS_LIST_; some &= some - 1) {
+                const size_t i = b + cg_ctz_(some);
+                list->zeros[list->count] = (uint16_t)(first + i - next);
+                list->level[list->count++] = v[i];
+                next = first + i + 1;
+            }
         }
     }
 }
@@ -8381,14 +8421,22 @@ static void cg_rans_state_put_(cg_rans_words_ *w, uint32_t state) {
     cg_rans_word_put_(w, state);
     cg_rans_word_put_(w, state >> 16);
 }
-/* A symbol of that frequency, whose numbers begin at first. */
-CG_INLINE_ void cg_rans_symbol_put_(cg_rans_words_ *w, uint32_t *state, uint32_t freq, uint32_t first) {
+/* How a symbol is put. */
+typedef struct cg_rans_step_ {
+    uint64_t inv; /* 2^42/freq, rounded up: x*inv >> 42 is x/freq for all x < freq << 22 */
+    uint32_t freq, first;
+} cg_rans_step_;
+CG_INLINE_ uint32_t cg_rans_put_into_(uint32_t x, const cg_rans_step_ *s) {
+    const uint32_t q = (uint32_t)(x * s->inv >> 42);
+    return (q << 10) + (x - q * s->freq) + s->first;
+}
+CG_INLINE_ void cg_rans_symbol_put_(cg_rans_words_ *w, uint32_t *state, const cg_rans_step_ *s) {
     uint32_t x = *state;
-    if (x >> 22 >= freq) {
+    if (x >> 22 >= s->freq) {
         cg_rans_word_put_(w, x);
         x >>= 16;
     }
-    *state = (x / freq) << 10 | (x % freq + first);
+    *state = cg_rans_put_into_(x, s);
 }
 static void cg_rans_gamma_put_(cg_bitstream_ *b, uint32_t v) {
     const unsigned zeros = cg_log2_(v);
@@ -8404,10 +8452,6 @@ static void cg_rans_table_put_(cg_bitstream_ *b, const cg_rans_code_ *code) {
     cg_bitstream_put_(b, code->escapes, 1);
     for (unsigned s = 0; s + 1 < code->symbols; s++) cg_rans_freq_put_(b, code->freq[s]);
 }
-/* The symbol of a token in a table. */
-CG_INLINE_ unsigned cg_rans_symbol_of_(const cg_rans_code_ *code, unsigned token) {
-    return token < code->symbols ? token : code->symbols - 1u;
-}
 /* The extra bits of a number. */
 CG_INLINE_ void cg_rans_extra_put_(
     cg_bitstream_ *b, const cg_rans_code_ *code, uint32_t v, unsigned token, unsigned direct) {
@@ -8418,13 +8462,20 @@ CG_INLINE_ void cg_rans_extra_put_(
         if (extra) cg_bitstream_put_(b, v - cg_rans_base_(token, direct), extra);
     }
 }
-/* first[s] of a table: the frequencies before symbol s. */
-static void cg_rans_firsts_(const uint16_t *freq, unsigned symbols, uint16_t *first) {
+static void cg_rans_steps_(const uint16_t *freq, unsigned symbols, cg_rans_step_ *step) {
     unsigned sum = 0;
     for (unsigned s = 0; s < symbols; s++) {
-        first[s] = (uint16_t)sum;
+        const uint64_t f = freq[s] ? freq[s] : 1;
+        step[s].inv = (((uint64_t)1 << 42) + f - 1) / f;
+        step[s].freq = freq[s];
+        step[s].first = sum;
         sum += freq[s];
     }
+}
+/* The same of a table, for each token. */
+static void cg_rans_token_steps_(const cg_rans_code_ *code, cg_rans_step_ *step) {
+    cg_rans_steps_(code->freq, code->symbols, step);
+    for (unsigned t = code->symbols; t < CG_RANS_TOKENS_; t++) step[t] = step[code->symbols - 1];
 }
 static uint32_t cg_rans_magnitude_(int16_t level) { return (uint32_t)(level < 0 ? -(int32_t)level : (int32_t)level); }
 
@@ -8478,18 +8529,15 @@ CG_NOINLINE_ void cg_rans_sparse_bits_(
 }
 CG_NOINLINE_ void cg_rans_sparse_words_(
     cg_rans_words_ *w, const cg_rans_plan_ *plan, const cg_rans_list_ *list, const uint8_t *table, uint32_t *state) {
-    uint16_t first[CG_RANS_TABLES_][CG_RANS_TOKENS_];
+    cg_rans_step_ step[CG_RANS_TABLES_][CG_RANS_TOKENS_];
     const unsigned lane_mask = plan->lanes - 1u;
     for (unsigned t = 0; t < (unsigned)plan->zero_contexts + plan->magnitude_contexts; t++)
-        cg_rans_firsts_(plan->table[t].freq, plan->table[t].symbols, first[t]);
+        cg_rans_token_steps_(&plan->table[t], step[t]);
     for (uint32_t i = list->count; i-- > 0;) {
-        unsigned t = table[i] >> 4,
-                 s = cg_rans_symbol_of_(
-                     &plan->table[t], cg_rans_token_(cg_rans_magnitude_(list->level[i]) - 1, CG_RANS_MAGNITUDES_));
-        cg_rans_symbol_put_(w, &state[(2 * i + 1) & lane_mask], plan->table[t].freq[s], first[t][s]);
-        t = table[i] & 15;
-        s = cg_rans_symbol_of_(&plan->table[t], cg_rans_token_(list->zeros[i], CG_RANS_ZEROS_));
-        cg_rans_symbol_put_(w, &state[2 * i & lane_mask], plan->table[t].freq[s], first[t][s]);
+        const unsigned m = cg_rans_token_(cg_rans_magnitude_(list->level[i]) - 1, CG_RANS_MAGNITUDES_),
+                       zeros = cg_rans_token_(list->zeros[i], CG_RANS_ZEROS_);
+        cg_rans_symbol_put_(w, &state[(2 * i + 1) & lane_mask], &step[table[i] >> 4][m]);
+        cg_rans_symbol_put_(w, &state[2 * i & lane_mask], &step[table[i] & 15][zeros]);
     }
 }
 /* Bits of a dense piece; class_of becomes the classes of its blocks. */
@@ -8531,32 +8579,50 @@ CG_NOINLINE_ void cg_rans_dense_bits_(
         }
     }
 }
+/* The levels of a block, where there is room for all words that they can take, and one more; returns where these end. */
+CG_INLINE_ uint8_t *cg_rans_block_put_(
+    uint8_t *at, uint32_t *state, const cg_rans_step_ *step, const int16_t *v, size_t n, unsigned lane_mask) {
+    for (size_t i = n; i-- > 0;) {
+        const cg_rans_step_ *s = &step[cg_rans_token_(cg_rans_magnitude_(v[i]), CG_RANS_MAGNITUDES_)];
+        const uint32_t x = state[i & lane_mask], full = x >> 22 >= s->freq;
+        cg_put16_(at, x);
+        at += 2 * full;
+        state[i & lane_mask] = cg_rans_put_into_(x >> 16 * full, s);
+    }
+    return at;
+}
 CG_NOINLINE_ void cg_rans_dense_words_(cg_rans_words_ *w, const cg_rans_plan_ *plan, const cg_rans_levels_ *levels,
-    size_t n, const uint8_t *class_of, uint32_t *state, uint32_t *class_state) {
-    uint16_t first[CG_RANS_TABLES_][CG_RANS_TOKENS_], class_first[CG_RANS_TABLES_][CG_RANS_TABLES_];
+    size_t n, const uint8_t *class_of, uint32_t *states, uint32_t *class_state) {
+    cg_rans_step_ step[CG_RANS_TABLES_][CG_RANS_TOKENS_], class_step[CG_RANS_TABLES_][CG_RANS_TABLES_];
     int16_t v[CG_CHUNK_];
+    uint32_t state[CG_RANS_LANES_];
     const unsigned lane_mask = plan->lanes - 1u;
-    for (unsigned t = 0; t < plan->tables; t++) cg_rans_firsts_(plan->table[t].freq, plan->table[t].symbols, first[t]);
+    memcpy(state, states, sizeof state);
+    for (unsigned t = 0; t < plan->tables; t++) cg_rans_token_steps_(&plan->table[t], step[t]);
     for (unsigned t = 0; plan->tables > 1 && t < plan->classes; t++)
-        cg_rans_firsts_(plan->class_freq[t], plan->tables, class_first[t]);
+        cg_rans_steps_(plan->class_freq[t], plan->tables, class_step[t]);
     for (size_t chunk = (n + CG_CHUNK_ - 1) / CG_CHUNK_; chunk-- > 0;) {
         const size_t begin = chunk * CG_CHUNK_, many = cg_min_(CG_CHUNK_, n - begin);
         levels->make(levels, begin, many, v);
         for (size_t block = (many + CG_RANS_BLOCK_ - 1) / CG_RANS_BLOCK_; block-- > 0;) {
             const size_t at = begin / CG_RANS_BLOCK_ + block, in_block = cg_min_(CG_RANS_BLOCK_, many - 64 * block);
             const unsigned t = class_of[at];
-            if (plan->table[t].symbols > 1)
-                for (size_t i = in_block; i-- > 0;) {
-                    const unsigned s = cg_rans_symbol_of_(
-                        &plan->table[t], cg_rans_token_(cg_rans_magnitude_(v[64 * block + i]), CG_RANS_MAGNITUDES_));
-                    cg_rans_symbol_put_(w, &state[i & lane_mask], plan->table[t].freq[s], first[t][s]);
-                }
+            const int16_t *level = v + 64 * block;
+            if (plan->table[t].symbols > 1) {
+                if (w->end - w->at < 2 * CG_RANS_BLOCK_ + 2)
+                    for (size_t i = in_block; i-- > 0;)
+                        cg_rans_symbol_put_(w, &state[i & lane_mask],
+                            &step[t][cg_rans_token_(cg_rans_magnitude_(level[i]), CG_RANS_MAGNITUDES_)]);
+                else if (lane_mask == 15) w->at = cg_rans_block_put_(w->at, state, step[t], level, in_block, 15);
+                else w->at = cg_rans_block_put_(w->at, state, step[t], level, in_block, lane_mask);
+            }
             if (plan->tables > 1) {
                 const unsigned before = plan->classes > 1 && at ? class_of[at - 1] : 0;
-                cg_rans_symbol_put_(w, class_state, plan->class_freq[before][t], class_first[before][t]);
+                cg_rans_symbol_put_(w, class_state, &class_step[before][t]);
             }
         }
     }
+    memcpy(states, state, sizeof state);
 }
 /* The same without a plan. */
 static size_t cg_rans_plain_put_(const cg_rans_levels_ *levels, size_t n, unsigned width, uint8_t *out, size_t cap) {

@@ -283,6 +283,25 @@ static unsigned cg_rans_class_(cg_rans_reader_ *r) {
     r->class_state = cg_rans_renew_(r, freq[s] * (r->class_state >> 10) + low - first);
     return r->last_class = s;
 }
+/* The symbols of a block, where all words that they can take are there; *most is the largest, *nonzero counts. */
+CG_INLINE_ void cg_rans_block_get_(cg_rans_reader_ *r, const cg_rans_table_ *t, size_t many, unsigned lane_mask,
+    int16_t *out, unsigned *most, unsigned *nonzero) {
+    const uint8_t *word = r->word;
+    unsigned largest = 0, some = 0;
+    for (size_t i = 0; i < many; i++) {
+        const uint32_t x = r->state[i & lane_mask], low = x & (CG_RANS_TOTAL_ - 1);
+        const unsigned s = t->slot[low];
+        const uint32_t next = t->freq[s] * (x >> 10) + low - t->first[s], empty = next < CG_RANS_LOW_;
+        r->state[i & lane_mask] = empty ? next << 16 | cg_get16_(word - 2) : next;
+        word -= 2 * empty;
+        out[i] = (int16_t)s;
+        largest = s > largest ? s : largest;
+        some += s != 0;
+    }
+    r->word = word;
+    *most = largest;
+    *nonzero = some;
+}
 /* A block of a dense piece, of at most 64 levels. */
 static void cg_rans_block_(cg_rans_reader_ *r, size_t many, uint8_t *to) {
     const cg_rans_table_ *t = &r->table[r->tables > 1 ? cg_rans_class_(r) : 0];
@@ -294,12 +313,15 @@ static void cg_rans_block_(cg_rans_reader_ *r, size_t many, uint8_t *to) {
         memset(to, 0, 2 * many);
         return;
     }
-    for (size_t i = 0; i < many; i++) {
-        const unsigned s = cg_rans_symbol_(r, &r->state[i & lane_mask], t);
-        out[i] = (int16_t)s;
-        most = s > most ? s : most;
-        nonzero += s != 0;
-    }
+    if (r->word - r->in < 2 * CG_RANS_BLOCK_)
+        for (size_t i = 0; i < many; i++) {
+            const unsigned s = cg_rans_symbol_(r, &r->state[i & lane_mask], t);
+            out[i] = (int16_t)s;
+            most = s > most ? s : most;
+            nonzero += s != 0;
+        }
+    else if (lane_mask == 15) cg_rans_block_get_(r, t, many, 15, out, &most, &nonzero);
+    else cg_rans_block_get_(r, t, many, lane_mask, out, &most, &nonzero);
     if (!r->signs) { /* two reads for up to 64 of them */
         signs = cg_rans_get_(r, nonzero < 32 ? nonzero : 32);
         if (nonzero > 32) signs |= (uint64_t)cg_rans_get_(r, nonzero - 32) << 32;

@@ -145,6 +145,22 @@ CG_INLINE_ uint32_t cg_rans_sum_(const int16_t *v, size_t n) {
     return sum;
 }
 
+/* A bit for each of at most 64 levels: whether it is not zero. */
+CG_INLINE_ uint64_t cg_rans_nonzero_(const int16_t *v, size_t n) {
+    uint64_t bits = 0;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        uint64_t w;
+        memcpy(&w, v + i, 8);
+        if (w)
+            bits |= (uint64_t)((unsigned)(v[i] != 0) | (unsigned)(v[i + 1] != 0) << 1 | (unsigned)(v[i + 2] != 0) << 2 |
+                        (unsigned)(v[i + 3] != 0) << 3)
+                << i;
+    }
+    for (; i < n; i++) bits |= (uint64_t)(v[i] != 0) << i;
+    return bits;
+}
+
 enum { CG_RANS_SUMS_ = 44, CG_RANS_MOST_ = 38 }; /* classes by sum; tokens of magnitudes */
 /* What is counted of a piece. */
 typedef struct cg_rans_counts_ {
@@ -165,22 +181,21 @@ CG_NOINLINE_ void cg_rans_count_(const cg_rans_levels_ *levels, size_t n, cg_ran
         levels->make(levels, first, many, v);
         for (size_t b = 0, in_block; b < many; b += in_block) {
             uint32_t sum, *token;
+            uint64_t some; /* which are not zero */
             unsigned sum_class;
             in_block = cg_min_(CG_RANS_BLOCK_, many - b);
-            sum = cg_rans_sum_(v + b, in_block);
+            some = cg_rans_nonzero_(v + b, in_block);
+            sum = some ? cg_rans_sum_(v + b, in_block) : 0;
             sum_class = cg_rans_sum_class_(sum);
             c->sum_class[(first + b) / CG_RANS_BLOCK_] = (uint8_t)sum_class;
             c->blocks[sum_class]++;
             token = c->token[sum_class];
-            if (!sum) {
-                token[0] += (uint32_t)in_block;
-                continue;
-            }
-            for (size_t i = b; i < b + in_block; i++) {
-                const uint32_t m = (uint32_t)(v[i] < 0 ? -v[i] : v[i]);
-                token[cg_rans_token_(m, CG_RANS_MAGNITUDES_)]++;
-                if (!m) continue;
-                c->negative += v[i] < 0;
+            token[0] += (uint32_t)in_block - cg_popcount_(some);
+            for (; some; some &= some - 1) {
+                const size_t i = b + cg_ctz_(some);
+                const int32_t level = v[i];
+                token[cg_rans_token_((uint32_t)(level < 0 ? -level : level), CG_RANS_MAGNITUDES_)]++;
+                c->negative += level < 0;
                 if (c->nonzero++ < CG_RANS_LIST_) {
                     list->zeros[list->count] = (uint16_t)(first + i - next);
                     list->level[list->count++] = v[i];
@@ -198,11 +213,14 @@ CG_NOINLINE_ void cg_rans_list_make_(const cg_rans_levels_ *levels, size_t n, cg
     for (size_t first = 0, many; first < n; first += many) {
         many = cg_min_(CG_CHUNK_, n - first);
         levels->make(levels, first, many, v);
-        for (size_t i = 0; i < many; i++) {
-            if (!v[i] || list->count == CG_RANS_LIST_) continue;
-            list->zeros[list->count] = (uint16_t)(first + i - next);
-            list->level[list->count++] = v[i];
-            next = first + i + 1;
+        for (size_t b = 0; b < many; b += CG_RANS_BLOCK_) {
+            uint64_t some = cg_rans_nonzero_(v + b, cg_min_(CG_RANS_BLOCK_, many - b));
+            for (; some && list->count < CG_RANS_LIST_; some &= some - 1) {
+                const size_t i = b + cg_ctz_(some);
+                list->zeros[list->count] = (uint16_t)(first + i - next);
+                list->level[list->count++] = v[i];
+                next = first + i + 1;
+            }
         }
     }
 }
