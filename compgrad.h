@@ -1869,8 +1869,8 @@ CG_INLINE_ uint64_t cg_permk_index_(uint64_t key, uint64_t group, uint32_t group
 /* src/core/kernels/table.h */
 /* table: the kernels' contracts, and the structs they take
 
-   Offers   cg_kernels_, the table of all kernels of one ISA; cg_checksum_, cg_levels_, cg_bucketizer_, cg_rate_grid_, cg_dither_,
-            cg_bernoulli_, cg_index_bits_, cg_line_target_
+   Offers   cg_kernels_, the table of all kernels of one ISA; cg_checksum_, cg_levels_, cg_bucketizer_, cg_rate_grid_,
+            cg_dither_, cg_bernoulli_, cg_index_bits_, cg_line_target_
    Needs    base, random
    Touches  nothing but its arguments
    Other headers may use: cg_checksum_, cg_kernels_, cg_line_target_, kernels->absmax_bits, kernels->axpby,
@@ -8387,7 +8387,8 @@ CG_NOINLINE_ void cg_rans_plan_make_(const cg_rans_levels_ *levels, size_t n, un
     if (c->nonzero > 256) {
         other = *plan;
         cost = cg_rans_dense_plan_(c, n, &other);
-        if (cost < best) {
+        /* a sparse piece takes less time, which is worth a little */
+        if (cost < best - (plan->form == CG_RANS_SPARSE_ ? best / 32 : 0)) {
             *plan = other;
             plan->form = CG_RANS_DENSE_;
             best = cost;
@@ -8579,7 +8580,7 @@ CG_NOINLINE_ void cg_rans_dense_bits_(
         }
     }
 }
-/* The levels of a block, where there is room for all words that they can take, and one more; returns where these end. */
+/* The levels of a block, where there is room for all words that they can take and one more; returns where they end. */
 CG_INLINE_ uint8_t *cg_rans_block_put_(
     uint8_t *at, uint32_t *state, const cg_rans_step_ *step, const int16_t *v, size_t n, unsigned lane_mask) {
     for (size_t i = n; i-- > 0;) {
@@ -11317,19 +11318,20 @@ typedef struct cg_rate_counts_ {
 /* Counts n values with their levels. */
 CG_NOINLINE_ void cg_rate_count_(
     const cg_rate_grid_ *g, const float *v, const int16_t *level, size_t n, cg_rate_counts_ *c) {
-    for (size_t i = 0; i < n; i++) {
-        const int32_t m = level[i] < 0 ? -level[i] : level[i];
-        float t;
-        uint32_t t16;
-        if (!m) continue;
-        t = cg_times_(cg_times_(cg_as_float_(cg_load_bits_(v, i) & CG_ABS_MASK_), g->lift), g->inv);
-        t16 = (uint32_t)(cg_times_(t < 32767.0f ? t : 32767.0f, 65536.0f));
-        if (m == 1) {
-            c->ones++;
-            c->ones_sum += t16;
-        } else {
-            c->more++;
-            c->more_sum += (int64_t)t16 - (int64_t)m * 65536;
+    for (size_t b = 0; b < n; b += CG_RANS_BLOCK_) {
+        uint64_t some = cg_rans_nonzero_(level + b, cg_min_(CG_RANS_BLOCK_, n - b));
+        for (; some; some &= some - 1) {
+            const size_t i = b + cg_ctz_(some);
+            const int32_t m = level[i] < 0 ? -level[i] : level[i];
+            const float t = cg_times_(cg_times_(cg_as_float_(cg_load_bits_(v, i) & CG_ABS_MASK_), g->lift), g->inv);
+            const uint32_t t16 = (uint32_t)(cg_times_(t < 32767.0f ? t : 32767.0f, 65536.0f));
+            if (m == 1) {
+                c->ones++;
+                c->ones_sum += t16;
+            } else {
+                c->more++;
+                c->more_sum += (int64_t)t16 - (int64_t)m * 65536;
+            }
         }
     }
 }
@@ -14849,7 +14851,7 @@ CG_NOINLINE_ uint32_t cg_rate_least_bits_(
     }
     return absmax_bits;
 }
-/* Searches the step of a section of at most `most` bytes, and hardly fewer if there is such a step; plans all pieces. */
+/* Searches the step of a section of at most `most` bytes, and hardly fewer if a step has that; plans all pieces. */
 CG_NOINLINE_ void cg_rate_search_(cg_rate_ *rate, const uint32_t *above, uint32_t absmax_bits, uint64_t most) {
     const uint64_t k = rate->e->lay->k, sampled = above[0],
                    frame = rate->e->lay->scale_bytes + rate->e->lay->piece_table_bytes,

@@ -126,7 +126,16 @@ static const golden_case golden_cases[] = { { "dense", GOLDEN_N }, { "f16", GOLD
     { "mxe4m3:stochastic", GOLDEN_N }, { "mxe5m2:stochastic", GOLDEN_N }, { "nf4:stochastic", GOLDEN_N },
     { "bf16:stochastic|huffman", GOLDEN_MILD }, { "f16:stochastic", GOLDEN_MILD },
     { "mxfp4:stochastic|huffman", GOLDEN_MILD }, { "nf4:100:stochastic", GOLDEN_MILD },
-    { "e4m3:64:stochastic", GOLDEN_AGREED }, { "nf4:stochastic", GOLDEN_AGREED }, { "bf16:stochastic", GOLDEN_MAX } };
+    { "e4m3:64:stochastic", GOLDEN_AGREED }, { "nf4:stochastic", GOLDEN_AGREED }, { "bf16:stochastic", GOLDEN_MAX },
+    /* one step for all values, entropy coded */
+    { "rate:0.1", GOLDEN_N }, { "rate:0.5", GOLDEN_N }, { "rate:2", GOLDEN_N }, { "rate:8", GOLDEN_N },
+    { "rate:1:unbiased", GOLDEN_N }, { "step:0.5", GOLDEN_N }, { "step:0.01:unbiased", GOLDEN_N },
+    { "rate:0.1", GOLDEN_MILD }, { "rate:1", GOLDEN_MILD }, { "rate:4:unbiased", GOLDEN_MILD },
+    { "rate:0.02", GOLDEN_MAX }, { "rate:0.1", GOLDEN_MAX }, { "rate:0.5:unbiased", GOLDEN_MAX },
+    { "rate:3", GOLDEN_MAX }, { "step:1", GOLDEN_MAX }, { "step:0.002", GOLDEN_MAX },
+    { "topk:0.1|rate:4", GOLDEN_MILD }, { "rotate:3|rate:2", GOLDEN_MILD }, { "topk:0.05|rate:3|golomb", GOLDEN_MAX },
+    { "randk:0.3|rate:1:unbiased", GOLDEN_MAX }, { "dct|chunked:64:0.1|rate:4", GOLDEN_MILD }, { "rate:1", 0 },
+    { "step:1", 0 }, { "rate:1", 1 }, { "step:1:unbiased", 1 } };
 enum { GOLDEN_CASES = (int)(sizeof golden_cases / sizeof golden_cases[0]) };
 
 /* Packets with segments. What stands before '~' says which: 1: one operator; 2: every third segment exact; 3: a table

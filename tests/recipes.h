@@ -52,7 +52,7 @@
     { "mxfp4:stochastic", NULL, NORMAL, 0.02709, 0.22, 0 },
     { "nf4:stochastic", NULL, NORMAL, 0.01708, 0.12, 0 },
     { "e4m3:512:stochastic", NULL, NORMAL, 0.001387, 0.0035, 0 },
-    { "rate:b", "rate:2", NORMAL, 0.09947, 0.1, 0 },
+    { "rate:b", "rate:2", NORMAL, 0.09537, 0.1, 0 },
     { "rate:b:unbiased", "rate:2:unbiased", NORMAL, 0.2225, ANY, 0 },
     { "rate:0.5:unbiased", NULL, NORMAL, 6.839, ANY, 0 },
     { "step:s", "step:0.5", NORMAL, 0.02142, 0.25, 0 },

@@ -211,7 +211,7 @@ CG_NOINLINE_ uint32_t cg_rate_least_bits_(
     }
     return absmax_bits;
 }
-/* Searches the step of a section of at most `most` bytes, and hardly fewer if there is such a step; plans all pieces. */
+/* Searches the step of a section of at most `most` bytes, and hardly fewer if a step has that; plans all pieces. */
 CG_NOINLINE_ void cg_rate_search_(cg_rate_ *rate, const uint32_t *above, uint32_t absmax_bits, uint64_t most) {
     const uint64_t k = rate->e->lay->k, sampled = above[0],
                    frame = rate->e->lay->scale_bytes + rate->e->lay->piece_table_bytes,

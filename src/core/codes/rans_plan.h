@@ -445,7 +445,8 @@ CG_NOINLINE_ void cg_rans_plan_make_(const cg_rans_levels_ *levels, size_t n, un
     if (c->nonzero > 256) {
         other = *plan;
         cost = cg_rans_dense_plan_(c, n, &other);
-        if (cost < best) {
+        /* a sparse piece takes less time, which is worth a little */
+        if (cost < best - (plan->form == CG_RANS_SPARSE_ ? best / 32 : 0)) {
             *plan = other;
             plan->form = CG_RANS_DENSE_;
             best = cost;

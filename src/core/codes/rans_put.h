@@ -178,7 +178,7 @@ CG_NOINLINE_ void cg_rans_dense_bits_(
         }
     }
 }
-/* The levels of a block, where there is room for all words that they can take, and one more; returns where these end. */
+/* The levels of a block, where there is room for all words that they can take and one more; returns where they end. */
 CG_INLINE_ uint8_t *cg_rans_block_put_(
     uint8_t *at, uint32_t *state, const cg_rans_step_ *step, const int16_t *v, size_t n, unsigned lane_mask) {
     for (size_t i = n; i-- > 0;) {

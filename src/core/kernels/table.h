@@ -1,7 +1,7 @@
 /* table: the kernels' contracts, and the structs they take
 
-   Offers   cg_kernels_, the table of all kernels of one ISA; cg_checksum_, cg_levels_, cg_bucketizer_, cg_rate_grid_, cg_dither_,
-            cg_bernoulli_, cg_index_bits_, cg_line_target_
+   Offers   cg_kernels_, the table of all kernels of one ISA; cg_checksum_, cg_levels_, cg_bucketizer_, cg_rate_grid_,
+            cg_dither_, cg_bernoulli_, cg_index_bits_, cg_line_target_
    Needs    base, random
    Touches  nothing but its arguments
    Other headers may use: cg_checksum_, cg_kernels_, cg_line_target_, kernels->absmax_bits, kernels->axpby,

@@ -21,19 +21,20 @@ typedef struct cg_rate_counts_ {
 /* Counts n values with their levels. */
 CG_NOINLINE_ void cg_rate_count_(
     const cg_rate_grid_ *g, const float *v, const int16_t *level, size_t n, cg_rate_counts_ *c) {
-    for (size_t i = 0; i < n; i++) {
-        const int32_t m = level[i] < 0 ? -level[i] : level[i];
-        float t;
-        uint32_t t16;
-        if (!m) continue;
-        t = cg_times_(cg_times_(cg_as_float_(cg_load_bits_(v, i) & CG_ABS_MASK_), g->lift), g->inv);
-        t16 = (uint32_t)(cg_times_(t < 32767.0f ? t : 32767.0f, 65536.0f));
-        if (m == 1) {
-            c->ones++;
-            c->ones_sum += t16;
-        } else {
-            c->more++;
-            c->more_sum += (int64_t)t16 - (int64_t)m * 65536;
+    for (size_t b = 0; b < n; b += CG_RANS_BLOCK_) {
+        uint64_t some = cg_rans_nonzero_(level + b, cg_min_(CG_RANS_BLOCK_, n - b));
+        for (; some; some &= some - 1) {
+            const size_t i = b + cg_ctz_(some);
+            const int32_t m = level[i] < 0 ? -level[i] : level[i];
+            const float t = cg_times_(cg_times_(cg_as_float_(cg_load_bits_(v, i) & CG_ABS_MASK_), g->lift), g->inv);
+            const uint32_t t16 = (uint32_t)(cg_times_(t < 32767.0f ? t : 32767.0f, 65536.0f));
+            if (m == 1) {
+                c->ones++;
+                c->ones_sum += t16;
+            } else {
+                c->more++;
+                c->more_sum += (int64_t)t16 - (int64_t)m * 65536;
+            }
         }
     }
 }
