@@ -3067,12 +3067,14 @@ CG_VECTOR_FN_ cg_vu_ cg_vu_hash_(cg_key_ key, uint32_t counter) {
 }
 /* cg_noise_bits_ of 32 positions; position % 16 == 0. One hash serves positions p and p + 8 of 16. */
 CG_VECTOR_FN_ void cg_vu_noise_(cg_key_ key, uint32_t position, cg_vu_ *noise) {
-    const cg_vu_ shift = cg_vu_set_(key.shift), first = cg_vu_hash_(key, position >> 1),
-                 second = cg_vu_hash_(key, (position >> 1) + 8);
-    noise[0] = cg_vu_add_(first, shift);
-    noise[1] = cg_vu_add_(cg_vu_swap_halves_(first), shift);
-    noise[2] = cg_vu_add_(second, shift);
-    noise[3] = cg_vu_add_(cg_vu_swap_halves_(second), shift);
+    noise[0] = cg_vu_hash_(key, position >> 1);
+    noise[1] = cg_vu_swap_halves_(noise[0]);
+    noise[2] = cg_vu_hash_(key, (position >> 1) + 8);
+    noise[3] = cg_vu_swap_halves_(noise[2]);
+    if (key.shift) { /* a branch that is foreseen costs less than four additions of 0 */
+        const cg_vu_ shift = cg_vu_set_(key.shift);
+        for (int i = 0; i < 4; i++) noise[i] = cg_vu_add_(noise[i], shift);
+    }
 }
 /* How many values come before the first whose position is a multiple of 16, at most n. */
 CG_INLINE_ size_t cg_noise_head_(int stochastic, uint32_t position, size_t n) {
