@@ -57,6 +57,9 @@
      sums encoded by an unbiased operator, desc.back or desc.op;
      any other operator only with desc.carry.
    Everything else is refused with CG_E_UNSUPPORTED, and report.why says what to change.
+   DoubleSqueeze is this with error feedback on every rank: route server or scatter, desc.back, and cg_ef_desc.carry.
+   Then x_t = x_0 - rate (sum of mean gradients) + rate d_t, where d_t is the mean of the ranks' residuals and the
+   carry.
 
    MEMORY. You own every buffer. cg_exchange needs cg_exchange_memory() bytes of any alignment and never allocates. The
    buffer holds nothing between two exchanges except report.used of the last one.

@@ -3,6 +3,21 @@
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
        #include "compgrad_sync.h"                       // includes compgrad_ef.h, compgrad_exchange.h and compgrad.h
 
+   WHAT GOES WITH WHAT. Who talks to whom (rows), and when (columns); by which call:
+
+                        every step, all wait           every tau-th step             without waiting
+     server, workers    CG_ROUTE_SERVER; with carry    cg_local by that route        -
+                        and back DoubleSqueeze
+     all to all         every other route              cg_local: local SGD,          cg_local with delay: averages
+                                                       DiLoCo, SparseLoCo            arrive while training goes on
+     neighbours         cg_gossip: D-SGD, DCD,         cg_gossip with D-SGD after    cg_pair (AD-PSGD)
+                        DeepSqueeze, CHOCO             tau steps of your own
+     one direction      cg_gossip: PUSH_SUM            -                             -
+
+   Any operator goes with any place, but: D-SGD sends models as they are; DCD is refused above omega of its graph;
+   DeepSqueeze and PUSH_SUM need several bits; pairs and CHOCO need operators that do not expand. Error feedback (cg_ef)
+   is for servers and all-to-all exchanges; gossip has its own memory.
+
    GOSSIP. Every node keeps a model x of its own, and in a step mixes it with those of its neighbours: no node hears
    of all, and none waits for more than its neighbours.
 

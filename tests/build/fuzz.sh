@@ -13,3 +13,4 @@ target exchange 5000 "exchanges with changed messages" -UCOMPGRAD_LINKED -DCOMPG
 target roundtrip 4000 "operators, there and back"
 target sketch 1500 "rows of calls on sketches, and of exchanges of them"
 target memory 2500 "rows of calls on states of error feedback, and of steps of ranks"
+target sync 4000 "steps of gossip with changed messages, pairs, states and graphs of any bytes"
