@@ -162,3 +162,27 @@ if [ -f README.md ]; then
 else
     skip "no README.md"
 fi
+
+# An outside program over the names that programs are compiled against, in C and in C++
+cat >"$tmp/mean.c" <<'END'
+#include "compgrad_ef.h"
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    cg_transport net = CG_ZERO; size_t n[2] = { 300, 20 }; float a[300] = { 0 }, b[20] = { 0 }, *grads[2] = { a, b }; char why[200]; cg_mean *m;
+    net.size = 1; a[7] = 3; b[1] = 2;
+    size_t bytes = cg_mean_memory("topk:0.1 memory=momentum:0.9 seed=42", n, 2, &net, why, sizeof why);
+    if (cg_mean_open(&m, "topk:0.1 memory=momentum:0.9 seed=42", n, 2, &net, malloc(bytes), bytes) != CG_OK) return puts(cg_mean_why(m)), 1;
+    if (cg_mean_step(m, grads) != CG_OK) return puts(cg_mean_why(m)), 2;
+    return !(a[7] > 2.9f && b[1] > 1.9f && cg_mean_save_bytes(m) > 1000);
+}
+END
+cp "$tmp/mean.c" "$tmp/mean.cc"
+built "ten lines of C with a mean" $CC -std=c99 -O1 -DCOMPGRAD_LINKED -I. "$tmp/mean.c" $object -o "$tmp/mean" -lm &&
+    check "ten lines of C with a mean" "$tmp/mean"
+if has "$CXX"; then
+    built "ten lines of C++ with a mean" $CXX -std=c++11 -O1 -DCOMPGRAD_LINKED -I. "$tmp/mean.cc" $object -o "$tmp/mean" -lm &&
+        check "ten lines of C++ with a mean" "$tmp/mean"
+else
+    skip "no $CXX: ten lines of C++ with a mean"
+fi
