@@ -48,6 +48,8 @@
                        own. pack=global: a selection is from all of them together. For up to 1024 tensors, by allgather
                        or server. Clipping by norm, the scale of operators that expand, and the silence of laq are then
                        those of all tensors
+     overlap=yes       room for cg_mean_start and cg_mean_next, which name a step's messages one by one, as those of an
+                       exchange, so that you can compute while they travel
    Matrix operators take rows and columns from the tensors, as in lowrank:4, if cg_mean_open_of is given them; vectors,
    and matrices that two factors would not shorten, are then exact. Memory: for each tensor its state (see MEMORY)
    twice, as it is copied before a step, the n floats of a result with kinds that keep what they received, and an
@@ -626,6 +628,16 @@ CG_API_ CG_CHECKED_ cg_status cg_mean_step(cg_mean *mean, float *const *grads);
 CG_API_ CG_CHECKED_ cg_status cg_mean_step_flat(cg_mean *mean, float *grads);
 /* The same with the variances of memory=variance: variances[i] is n[i] floats. */
 CG_API_ CG_CHECKED_ cg_status cg_mean_step_with(cg_mean *mean, float *const *grads, const float *const *variances);
+
+/* A step message by message, to compute while messages travel: for a mean that was opened with overlap=yes, which
+   takes n floats more for each tensor. cg_mean_start moves no message and reads no gradient; then call cg_mean_next
+   until it returns something other than CG_AGAIN, and move the message *io after each CG_AGAIN, as for
+   cg_exchange_next. Tensors have their turn in the order of the list, and grads[i] is read when its turn comes, which
+   is after the messages of all before it: it may be written until then. Results appear when the last of them is in.
+   All or nothing, and the floats, are as of cg_mean_step; all ranks must take the same of the two. The blocking form:
+   while ((s = cg_mean_next(m, code, &io)) == CG_AGAIN) code = cg_io_run(&net, &io); */
+CG_API_ CG_CHECKED_ cg_status cg_mean_start(cg_mean *mean, float *const *grads);
+CG_API_ CG_CHECKED_ cg_status cg_mean_next(cg_mean *mean, int last_code, cg_io *io);
 
 /* After CG_E_MISMATCH because a step was committed on some ranks only: makes the numbers of steps equal, that of the
    rank that has most, and H and M of kinds that have them, as cg_ef_agree does. Every rank must call it. Residuals
@@ -2439,6 +2451,15 @@ static void cg_ef_keep_report_(cg_ef *ef, const cg_report *report) {
     ef->report.used = NULL; /* in memory that is not the state's */
     ef->report.used_len = 0;
 }
+/* Ends a step whose exchange in *x has ended with s. */
+static cg_status cg_ef_exchange_moved_(
+    cg_ef *ef, cg_ef_exchange_ctx_ *r, cg_exchange_state *x, cg_status s, cg_report *report, float *grad) {
+    if (r->fill.started) cg_ef_record_energy_(ef, r->fill.energy);
+    if (s == CG_OK) cg_carry_first_(x->plan.route, &x->transport, ef->desc.n, &ef->carry_first);
+    if (s == CG_OK && r->fill.started && x->plan.stripes == 1 && cg_is_compressed_first_(x))
+        cg_ef_update_hint_(ef, &r->step, &r->fill, cg_packet_threshold_(x->own.packets));
+    return cg_ef_exchange_finish_(ef, r, s, report, s == CG_OK ? cg_used_decoder_(x) : NULL, grad);
+}
 static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
     void *mem, size_t bytes, cg_report *report) {
     const size_t n = ef->desc.n, align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
@@ -2463,11 +2484,7 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     at += (size_t)(r.buffers.vector_bytes + r.buffers.packet_bytes);
     s = cg_exchange_in_state_(x, &r.desc, transport, r.p, r.fill.make ? &r.fill : NULL, n, at,
         (size_t)(r.buffers.exchange_bytes - CG_STATE_ROOM_), x->status == CG_OK, s, report);
-    if (r.fill.started) cg_ef_record_energy_(ef, r.fill.energy);
-    if (s == CG_OK) cg_carry_first_(x->plan.route, transport, n, &ef->carry_first);
-    if (s == CG_OK && r.fill.started && x->plan.stripes == 1 && cg_is_compressed_first_(x))
-        cg_ef_update_hint_(ef, &r.step, &r.fill, cg_packet_threshold_(x->own.packets));
-    return cg_ef_exchange_finish_(ef, &r, s, report, s == CG_OK ? cg_used_decoder_(x) : NULL, grad);
+    return cg_ef_exchange_moved_(ef, &r, x, s, report, grad);
 }
 CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
     void *mem, size_t bytes, cg_report *report) {
@@ -3512,6 +3529,7 @@ typedef struct cg_mean_config_ {
     uint32_t route, fold;
     uint64_t seed;
     cg_ef_desc ef;               /* all but n, op, workers and carry, which are a tensor's */
+    uint32_t overlap;            /* 1: yes */
     uint32_t packing;            /* CG_PACK_*_ */
     uint32_t optimizer;          /* row of cg_mean_optimizers_ */
     float momentum;              /* of the optimizer */
@@ -3853,6 +3871,14 @@ static int cg_mean_read_small_(cg_parser_ *s, const cg_setting_ *row, cg_mean_co
     return 1;
 }
 static int cg_mean_print_small_(cg_text_ *t, const cg_mean_config_ *c) { return cg_mean_print_whole_(t, c->ef.small); }
+static const char *cg_mean_yes_name_(uint32_t i) { return i == 0 ? "no" : i == 1 ? "yes" : NULL; }
+static int cg_mean_read_overlap_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
+    return cg_mean_read_name_(s, cg_mean_part_(s), row, cg_mean_yes_name_, &c->overlap);
+}
+static int cg_mean_print_overlap_(cg_text_ *t, const cg_mean_config_ *c) {
+    cg_text_str_(t, "yes");
+    return c->overlap != 0;
+}
 static int cg_mean_read_pack_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
     return cg_mean_read_name_(s, cg_mean_part_(s), row, cg_mean_pack_name_, &c->packing);
 }
@@ -3941,6 +3967,7 @@ static const cg_setting_ cg_settings_[] = {
     { "clip", "clip=1", cg_mean_read_clip_, cg_mean_print_clip_ },
     { "small", "small=1024", cg_mean_read_small_, cg_mean_print_small_ },
     { "pack", "pack=each", cg_mean_read_pack_, cg_mean_print_pack_ },
+    { "overlap", "overlap=yes", cg_mean_read_overlap_, cg_mean_print_overlap_ },
     { "optimizer", "optimizer=momentum:0.9", cg_mean_read_optimizer_, cg_mean_print_optimizer_ },
 };
 enum {
@@ -4185,7 +4212,12 @@ struct cg_mean {
     cg_segments segments;
     float *packed;
     cg_extra *sides; /* of kinds that take variances, else NULL */
-    void *mem;       /* for an exchange */
+    /* overlap=yes: the step under way: of the caller, the state whose turn it is, and its exchange in mem */
+    float *const *grads;
+    cg_ef_exchange_ctx_ *ctx;
+    cg_exchange_state *exchange; /* NULL: it has not begun */
+    size_t turn;
+    void *mem; /* for an exchange */
     size_t mem_bytes;
     cg_report report;
     char why[CG_MEAN_WHY_];
@@ -4436,7 +4468,7 @@ static cg_status cg_mean_unit_(
     tensor->kept_bytes = cg_size_or_zero_(cg_mean_kept_bytes_(d));
     tensor->backup = cg_arena_take_(&at->arena, tensor->kept_bytes);
     tensor->result = NULL;
-    if (!d->segments && cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_))
+    if (!d->segments && (m->config.overlap || cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_)))
         tensor->result = (float *)(void *)cg_arena_take_(&at->arena, cg_mul_sat_(4, d->n));
     if (!at->arena.base) return CG_OK;
     s = cg_ef_init(tensor->ef, d, state_mem, (size_t)state);
@@ -4513,6 +4545,7 @@ static cg_status cg_mean_plan_(cg_mean *m, const cg_mean_list_ *list, uint8_t *b
     m->sides = NULL;
     if (takes_variance)
         m->sides = (cg_extra *)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(m->active, sizeof(cg_extra)));
+    m->ctx = m->config.overlap ? (cg_ef_exchange_ctx_ *)(void *)cg_arena_take_(&at.arena, sizeof *m->ctx) : NULL;
     names = (char *)cg_arena_take_(&at.arena, name_bytes);
     for (size_t i = 0; i < list->count && s == CG_OK; i++) {
         const size_t n = cg_mean_list_n_(list, i), rows = cg_mean_list_rows_(list, i);
@@ -4841,6 +4874,7 @@ CG_API_ cg_status cg_mean_step_with(cg_mean *mean, float *const *grads, const fl
     cg_status s;
     if (!mean) return CG_E_ARG;
     if (mean->magic != CG_MEAN_MAGIC_) return CG_E_STATE; /* why says what the open found */
+    if (mean->pending) return CG_E_STATE;
     env = cg_fenv_enter_();
     s = cg_mean_step_(mean, grads, variances);
     cg_fenv_leave_(env);
@@ -4849,12 +4883,133 @@ CG_API_ cg_status cg_mean_step_with(cg_mean *mean, float *const *grads, const fl
 CG_API_ cg_status cg_mean_step(cg_mean *mean, float *const *grads) { return cg_mean_step_with(mean, grads, NULL); }
 CG_API_ cg_status cg_mean_step_flat(cg_mean *mean, float *grads) {
     size_t at = 0;
-    if (!mean || mean->magic != CG_MEAN_MAGIC_) return mean ? CG_E_STATE : CG_E_ARG;
+    if (!mean || mean->magic != CG_MEAN_MAGIC_ || mean->pending) return mean ? CG_E_STATE : CG_E_ARG;
     for (size_t i = 0; i < mean->tensors; i++) {
         mean->flat[i] = grads ? cg_at_mut_(grads, at) : NULL;
         at += mean->tensor[i].n;
     }
     return cg_mean_step_with(mean, mean->flat, NULL);
+}
+
+/* src/ef/mean_next.h */
+/* mean_next: a step of a mean, message by message
+
+   Offers   the public cg_mean_start and cg_mean_next
+   Needs    mean_step, exchange; cg_exchange_begin_in_state_ of exchange
+   Touches  the mean, the gradients
+   One state after the other has its exchange, in the order of the list. Results wait until the last of them is in, and
+   states that have been committed are put back if a later one fails. */
+
+/* The tensor whose state is the one of that turn. */
+static size_t cg_mean_turn_tensor_(const cg_mean *m) {
+    size_t i = 0;
+    while (m->tensor[i].ef != m->efs[m->turn]) i++;
+    return i;
+}
+/* Where the gradient of this turn has been copied to, and its result waits; NULL: it is missing. */
+static float *cg_mean_turn_grad_(cg_mean *m, size_t tensor) {
+    const cg_mean_tensor_ *t = &m->tensor[tensor];
+    if (m->config.packing) return cg_mean_pack_(m, m->grads);
+    if (!m->grads || !m->grads[tensor]) return NULL;
+    memcpy(t->result, m->grads[tensor], 4 * t->n);
+    return t->result;
+}
+/* Begins the exchange of this turn. What this rank refuses is told to the others by it. */
+static cg_status cg_mean_turn_begin_(cg_mean *m) {
+    const size_t i = cg_mean_turn_tensor_(m);
+    const cg_exchange_desc desc = cg_mean_exchange_desc_(m, m->steps, i);
+    cg_ef *ef = m->efs[m->turn];
+    float *grad = cg_mean_turn_grad_(m, i);
+    uint8_t *at = (uint8_t *)m->mem + CG_STATE_ROOM_;
+    cg_exchange_state *x = (cg_exchange_state *)m->mem;
+    cg_ef_exchange_ctx_ *r = m->ctx;
+    cg_status s;
+    cg_ef_forget_last_(ef);
+    s = cg_ef_exchange_prepare_(ef, &desc, &m->transport, grad, r, x);
+    m->exchange = x;
+    if (s != CG_OK || !r->buffers.exchange_bytes)
+        return cg_exchange_begin_in_state_(
+            x, &r->desc, &m->transport, grad, NULL, ef->desc.n, at, m->mem_bytes - CG_STATE_ROOM_, 0, s);
+    s = cg_ef_exchange_begin_(ef, &desc, &m->transport, grad, at, r);
+    at += (size_t)(r->buffers.vector_bytes + r->buffers.packet_bytes);
+    return cg_exchange_begin_in_state_(x, &r->desc, &m->transport, r->p, r->fill.make ? &r->fill : NULL, ef->desc.n, at,
+        (size_t)(r->buffers.exchange_bytes - CG_STATE_ROOM_), x->status == CG_OK, s);
+}
+/* Ends the exchange of this turn, which has ended with s. */
+static cg_status cg_mean_turn_end_(cg_mean *m, cg_status s) {
+    const size_t i = cg_mean_turn_tensor_(m);
+    const cg_report before = m->report;
+    cg_ef *ef = m->efs[m->turn];
+    const int refused = ef->report.status != CG_OK;
+    cg_exchange_report(m->exchange, &m->report);
+    if (refused) {
+        if (s == (cg_status)ef->report.status) cg_ef_copy_refusal_(ef, &m->report);
+    } else
+        s = cg_ef_exchange_moved_(
+            ef, m->ctx, m->exchange, s, &m->report, m->config.packing ? m->packed : m->tensor[i].result);
+    cg_ef_keep_report_(ef, &m->report);
+    m->report.bytes_out += before.bytes_out;
+    m->report.bytes_in += before.bytes_in;
+    m->report.rounds += before.rounds;
+    if (m->turn && m->report.route != before.route) m->report.route = 0;
+    m->exchange = NULL;
+    m->turn++;
+    return s;
+}
+static cg_status cg_mean_next_(cg_mean *m, int code, cg_io *io) {
+    cg_status s = CG_OK;
+    size_t blamed = m->tensors;
+    while (s == CG_OK && m->turn < m->active) {
+        if (!m->exchange) {
+            s = cg_mean_turn_begin_(m);
+            code = 0;
+        }
+        if (s == CG_OK) s = cg_exchange_next(m->exchange, code, io);
+        if (s == CG_AGAIN) return s;
+        blamed = cg_mean_turn_tensor_(m);
+        s = cg_mean_turn_end_(m, s);
+    }
+    m->pending = 0;
+    m->report.used = NULL;
+    m->report.used_len = 0;
+    if (s != CG_OK) {
+        if (m->config.packing) blamed = cg_mean_unpack_at_(m);
+        cg_mean_restore_(m);
+        cg_mean_step_why_(m, blamed);
+        return s;
+    }
+    for (size_t i = 0; i < m->tensors; i++)
+        if (m->tensor[i].ef && m->tensor[i].result) memcpy(m->grads[i], m->tensor[i].result, 4 * m->tensor[i].n);
+    if (m->config.packing) cg_mean_unpack_(m, m->grads);
+    m->steps++;
+    memcpy(m->why, "ok", 3);
+    return CG_OK;
+}
+CG_API_ cg_status cg_mean_start(cg_mean *mean, float *const *grads) {
+    if (!mean) return CG_E_ARG;
+    if (mean->magic != CG_MEAN_MAGIC_ || mean->pending) return CG_E_STATE;
+    if (!mean->config.overlap)
+        return cg_mean_say_(
+            mean, CG_E_STATE, "this mean has no room for results that wait: open it with overlap=yes, on all ranks");
+    if (cg_ef_has_trait_(&mean->config.ef, CG_EF_TAKES_VARIANCE_))
+        return cg_mean_say_(mean, CG_E_UNSUPPORTED, "memory=variance takes cg_mean_step_with");
+    cg_mean_backup_(mean);
+    cg_report_set_(&mean->report, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
+    mean->grads = grads;
+    mean->turn = 0;
+    mean->exchange = NULL;
+    mean->pending = 1;
+    return CG_OK;
+}
+CG_API_ cg_status cg_mean_next(cg_mean *mean, int last_code, cg_io *io) {
+    cg_fenv_ env;
+    cg_status s;
+    if (!mean || !io) return CG_E_ARG;
+    if (mean->magic != CG_MEAN_MAGIC_ || !mean->pending) return CG_E_STATE;
+    env = cg_fenv_enter_();
+    s = cg_mean_next_(mean, last_code, io);
+    cg_fenv_leave_(env);
+    return s;
 }
 
 /* src/ef/mean_agree.h */
@@ -4904,7 +5059,7 @@ CG_API_ cg_status cg_mean_agree(cg_mean *mean) {
     size_t i = 0;
     cg_status s;
     if (!mean) return CG_E_ARG;
-    if (mean->magic != CG_MEAN_MAGIC_) return CG_E_STATE;
+    if (mean->magic != CG_MEAN_MAGIC_ || mean->pending) return CG_E_STATE;
     env = cg_fenv_enter_();
     s = cg_mean_agree_counts_(mean, &most);
     for (; i < mean->tensors && s == CG_OK; i++) {

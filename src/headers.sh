@@ -45,7 +45,7 @@ header compgrad_exchange.h exchange/manual.h exchange/api.h exchange/begin.h cor
 header compgrad_ef.h ef/manual.h ef/api.h ef/mean_api.h ef/begin.h core/base/fp_begin.h ef/kinds.h ef/omega.h ef/schedule.h \
     ef/report.h ef/residual8.h ef/delay.h ef/plan.h ef/step.h ef/mark.h ef/laq.h ef/rollback.h ef/compress.h ef/commit.h \
     ef/exchange.h ef/agree.h ef/withdraw.h ef/rows.h ef/adjust.h ef/save.h \
-    ef/diff.h ef/mean_words.h ef/mean.h ef/mean_step.h ef/mean_agree.h ef/mean_describe.h ef/mean_save.h \
+    ef/diff.h ef/mean_words.h ef/mean.h ef/mean_step.h ef/mean_next.h ef/mean_agree.h ef/mean_describe.h ef/mean_save.h \
     core/base/fp_end.h core/base/end.h
 
 header compgrad_sketch.h sketch/manual.h sketch/api.h sketch/begin.h core/base/fp_begin.h sketch/hash.h \

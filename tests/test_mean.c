@@ -166,8 +166,9 @@ static const char *const faulty[] = { "topk:0.05 memory=momentum:0.9", "efsign r
     "absmax:4:512 memory=ef21 route=ring", "topk:0.05 route=merge small=100", "randk:0.1 memory=diana", "lowrank:2",
     "eden:2 memory=difference route=server", "topk:0.05 memory=laq:0.1", "topk:0.05|f16 memory=classic:8bit route=tree",
     "topk:0.05 route=shared warmup=power:2:1", "sign memory=signum:0.9 fold=vote route=scatter",
-    "topk:0.05 memory=momentum:0.9 pack=each" };
-static const int is_raw[] = { 0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0 }; /* in step 2 */
+    "topk:0.05 memory=momentum:0.9 pack=each", "topk:0.05|f16 memory=momentum:0.9 route=scatter overlap=yes",
+    "qsgd:4 memory=ef21 overlap=yes", "topk:0.05 pack=each overlap=yes" };
+static const int is_raw[] = { 0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0 }; /* in step 2 */
 enum { FAULTY = sizeof faulty / sizeof *faulty, STEPS = 4, FAILS_AT = 2 };
 typedef struct fault_job {
     int hurt; /* bytes are changed, not a callback failed */
@@ -201,6 +202,18 @@ static int is_as_filled(int rank, float *const *x, uint64_t step) {
             if (x[i][j] != value(rank, i, j, step)) return 0;
     return 1;
 }
+/* A step as the line says: message by message where it has overlap=yes. */
+static cg_status step_of(cg_mean *m, const char *config, float *const *x, const cg_transport *t) {
+    cg_io io;
+    int code = 0;
+    cg_status s;
+    if (!strstr(config, "overlap")) return cg_mean_step(m, x);
+    s = cg_mean_start(m, x);
+    if (s != CG_OK) return s;
+    if (cg_mean_step(m, x) != CG_E_STATE) abort(); /* one is under way */
+    while ((s = cg_mean_next(m, code, &io)) == CG_AGAIN) code = cg_io_run(t, &io);
+    return s;
+}
 /* One run; fail_call < 0: without a fault, and its results are kept. */
 static int fault_run(net *w, int rank, fault_job *job, int fail_rank, int fail_call) {
     static unsigned char before[RANKS][200000], after[RANKS][200000];
@@ -224,7 +237,7 @@ static int fault_run(net *w, int rank, fault_job *job, int fail_rank, int fail_c
             w->hurt_call = job->hurt ? fail_call : -1;
         }
         net_meet(w);
-        job->status[rank] = cg_mean_step(m, x);
+        job->status[rank] = step_of(m, faulty[job->config], x, &t);
         if (fail_call < 0) job->calls[rank] = w->calls[rank];
         net_meet(w);
         if (rank == 0) w->fail_call = w->hurt_call = -1;
@@ -247,17 +260,17 @@ static int fault_run(net *w, int rank, fault_job *job, int fail_rank, int fail_c
         }
         if (failures && failures < RANKS) { /* the others have taken it, so all are told, until they agree */
             fill(rank, x, step);
-            NEED(cg_mean_step(m, x) == CG_E_MISMATCH);
+            NEED(step_of(m, faulty[job->config], x, &t) == CG_E_MISMATCH);
             NEED(is_as_filled(rank, x, step) && strstr(cg_mean_why(m), "cg_mean_agree"));
             net_meet(w);
             NEED(cg_mean_agree(m) == CG_OK);
             NEED(cg_mean_steps(m) == step + 1);
             fill(rank, x, step + 1);
             net_meet(w);
-            NEED(cg_mean_step(m, x) == CG_OK);
+            NEED(step_of(m, faulty[job->config], x, &t) == CG_OK);
             break;
         }
-        if (failures) NEED(cg_mean_step(m, x) == CG_OK); /* the same again */
+        if (failures) NEED(step_of(m, faulty[job->config], x, &t) == CG_OK); /* the same again */
         failures = 0;
         for (size_t i = 0; i < TENSORS; i++) {
             if (fail_call < 0) memcpy(job->result[rank][step][i], x[i], 4 * shapes[i].n);
@@ -427,7 +440,7 @@ TEST states_are_saved_and_loaded(void) {
 
 static const char *const packed_configs[] = { "topk:0.05 seed=3", "absmax:4:512 dense=1", "efsign small=100",
     "topk:0.1|absmax:4:64 memory=momentum:0.9 warmup=power:2:1", "eden:2 memory=ef21", "randk:0.1 memory=difference",
-    "onebit:64 memory=loco", "wangni:0.2 memory=filtered:0.9", "huffman" };
+    "topk:0.05 memory=momentum:0.9 overlap=yes", "onebit:64 memory=loco", "wangni:0.2 memory=filtered:0.9", "huffman" };
 static int packed_worker(net *w, int rank, void *user) {
     static float grad[RANKS][2][TENSORS][MOST];
     static unsigned char blob[RANKS][200000];
@@ -453,7 +466,7 @@ static int packed_worker(net *w, int rank, void *user) {
         for (uint64_t step = 0; step < 4; step++) {
             for (int packed = 0; packed < 2; packed++) {
                 fill(rank, x[packed], step);
-                NEED(cg_mean_step(m[packed], x[packed]) == CG_OK);
+                NEED(step_of(m[packed], packed && step % 2 ? config : "", x[packed], &t) == CG_OK);
                 cg_mean_report(m[packed], &report);
                 if (rank == 0 && c == 0) bytes_out[packed] = report.bytes_out;
             }

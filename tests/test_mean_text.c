@@ -60,7 +60,7 @@ TEST lines_are_read(void) {
             "at 0: no setting 'topk': it is an operator, which stands first and has ':' before its parameters" },
         { "topk:0.01 rout=ring",
             "at 10: no setting 'rout'; did you mean 'route='? There are memory=, route=, fold=, seed=, "
-            "dense=, warmup=, clip=, small=, pack=, optimizer=" },
+            "dense=, warmup=, clip=, small=, pack=, overlap=, optimizer=" },
         { "topk:0.01 seed=1 route=ring seed=2", "at 28: seed= stands twice, first at 10: leave one of them out" },
         { "topk:0.01 seed=1 f16",
             "at 17: 'f16' is not name=value; the operator stands first, and behind it only settings, "

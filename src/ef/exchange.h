@@ -229,6 +229,15 @@ static void cg_ef_keep_report_(cg_ef *ef, const cg_report *report) {
     ef->report.used = NULL; /* in memory that is not the state's */
     ef->report.used_len = 0;
 }
+/* Ends a step whose exchange in *x has ended with s. */
+static cg_status cg_ef_exchange_moved_(
+    cg_ef *ef, cg_ef_exchange_ctx_ *r, cg_exchange_state *x, cg_status s, cg_report *report, float *grad) {
+    if (r->fill.started) cg_ef_record_energy_(ef, r->fill.energy);
+    if (s == CG_OK) cg_carry_first_(x->plan.route, &x->transport, ef->desc.n, &ef->carry_first);
+    if (s == CG_OK && r->fill.started && x->plan.stripes == 1 && cg_is_compressed_first_(x))
+        cg_ef_update_hint_(ef, &r->step, &r->fill, cg_packet_threshold_(x->own.packets));
+    return cg_ef_exchange_finish_(ef, r, s, report, s == CG_OK ? cg_used_decoder_(x) : NULL, grad);
+}
 static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
     void *mem, size_t bytes, cg_report *report) {
     const size_t n = ef->desc.n, align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
@@ -253,11 +262,7 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     at += (size_t)(r.buffers.vector_bytes + r.buffers.packet_bytes);
     s = cg_exchange_in_state_(x, &r.desc, transport, r.p, r.fill.make ? &r.fill : NULL, n, at,
         (size_t)(r.buffers.exchange_bytes - CG_STATE_ROOM_), x->status == CG_OK, s, report);
-    if (r.fill.started) cg_ef_record_energy_(ef, r.fill.energy);
-    if (s == CG_OK) cg_carry_first_(x->plan.route, transport, n, &ef->carry_first);
-    if (s == CG_OK && r.fill.started && x->plan.stripes == 1 && cg_is_compressed_first_(x))
-        cg_ef_update_hint_(ef, &r.step, &r.fill, cg_packet_threshold_(x->own.packets));
-    return cg_ef_exchange_finish_(ef, &r, s, report, s == CG_OK ? cg_used_decoder_(x) : NULL, grad);
+    return cg_ef_exchange_moved_(ef, &r, x, s, report, grad);
 }
 CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
     void *mem, size_t bytes, cg_report *report) {

@@ -45,6 +45,8 @@
                        own. pack=global: a selection is from all of them together. For up to 1024 tensors, by allgather
                        or server. Clipping by norm, the scale of operators that expand, and the silence of laq are then
                        those of all tensors
+     overlap=yes       room for cg_mean_start and cg_mean_next, which name a step's messages one by one, as those of an
+                       exchange, so that you can compute while they travel
    Matrix operators take rows and columns from the tensors, as in lowrank:4, if cg_mean_open_of is given them; vectors,
    and matrices that two factors would not shorten, are then exact. Memory: for each tensor its state (see MEMORY)
    twice, as it is copied before a step, the n floats of a result with kinds that keep what they received, and an

@@ -44,7 +44,12 @@ struct cg_mean {
     cg_segments segments;
     float *packed;
     cg_extra *sides; /* of kinds that take variances, else NULL */
-    void *mem;       /* for an exchange */
+    /* overlap=yes: the step under way: of the caller, the state whose turn it is, and its exchange in mem */
+    float *const *grads;
+    cg_ef_exchange_ctx_ *ctx;
+    cg_exchange_state *exchange; /* NULL: it has not begun */
+    size_t turn;
+    void *mem; /* for an exchange */
     size_t mem_bytes;
     cg_report report;
     char why[CG_MEAN_WHY_];
@@ -295,7 +300,7 @@ static cg_status cg_mean_unit_(
     tensor->kept_bytes = cg_size_or_zero_(cg_mean_kept_bytes_(d));
     tensor->backup = cg_arena_take_(&at->arena, tensor->kept_bytes);
     tensor->result = NULL;
-    if (!d->segments && cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_))
+    if (!d->segments && (m->config.overlap || cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_)))
         tensor->result = (float *)(void *)cg_arena_take_(&at->arena, cg_mul_sat_(4, d->n));
     if (!at->arena.base) return CG_OK;
     s = cg_ef_init(tensor->ef, d, state_mem, (size_t)state);
@@ -372,6 +377,7 @@ static cg_status cg_mean_plan_(cg_mean *m, const cg_mean_list_ *list, uint8_t *b
     m->sides = NULL;
     if (takes_variance)
         m->sides = (cg_extra *)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(m->active, sizeof(cg_extra)));
+    m->ctx = m->config.overlap ? (cg_ef_exchange_ctx_ *)(void *)cg_arena_take_(&at.arena, sizeof *m->ctx) : NULL;
     names = (char *)cg_arena_take_(&at.arena, name_bytes);
     for (size_t i = 0; i < list->count && s == CG_OK; i++) {
         const size_t n = cg_mean_list_n_(list, i), rows = cg_mean_list_rows_(list, i);

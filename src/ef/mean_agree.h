@@ -44,7 +44,7 @@ CG_API_ cg_status cg_mean_agree(cg_mean *mean) {
     size_t i = 0;
     cg_status s;
     if (!mean) return CG_E_ARG;
-    if (mean->magic != CG_MEAN_MAGIC_) return CG_E_STATE;
+    if (mean->magic != CG_MEAN_MAGIC_ || mean->pending) return CG_E_STATE;
     env = cg_fenv_enter_();
     s = cg_mean_agree_counts_(mean, &most);
     for (; i < mean->tensors && s == CG_OK; i++) {

@@ -46,6 +46,16 @@ CG_API_ CG_CHECKED_ cg_status cg_mean_step_flat(cg_mean *mean, float *grads);
 /* The same with the variances of memory=variance: variances[i] is n[i] floats. */
 CG_API_ CG_CHECKED_ cg_status cg_mean_step_with(cg_mean *mean, float *const *grads, const float *const *variances);
 
+/* A step message by message, to compute while messages travel: for a mean that was opened with overlap=yes, which
+   takes n floats more for each tensor. cg_mean_start moves no message and reads no gradient; then call cg_mean_next
+   until it returns something other than CG_AGAIN, and move the message *io after each CG_AGAIN, as for
+   cg_exchange_next. Tensors have their turn in the order of the list, and grads[i] is read when its turn comes, which
+   is after the messages of all before it: it may be written until then. Results appear when the last of them is in.
+   All or nothing, and the floats, are as of cg_mean_step; all ranks must take the same of the two. The blocking form:
+   while ((s = cg_mean_next(m, code, &io)) == CG_AGAIN) code = cg_io_run(&net, &io); */
+CG_API_ CG_CHECKED_ cg_status cg_mean_start(cg_mean *mean, float *const *grads);
+CG_API_ CG_CHECKED_ cg_status cg_mean_next(cg_mean *mean, int last_code, cg_io *io);
+
 /* After CG_E_MISMATCH because a step was committed on some ranks only: makes the numbers of steps equal, that of the
    rank that has most, and H and M of kinds that have them, as cg_ef_agree does. Every rank must call it. Residuals
    stay each rank's own. The model is yours: copy it from a rank that has taken the step. After an error call it again.

@@ -158,6 +158,7 @@ CG_API_ cg_status cg_mean_step_with(cg_mean *mean, float *const *grads, const fl
     cg_status s;
     if (!mean) return CG_E_ARG;
     if (mean->magic != CG_MEAN_MAGIC_) return CG_E_STATE; /* why says what the open found */
+    if (mean->pending) return CG_E_STATE;
     env = cg_fenv_enter_();
     s = cg_mean_step_(mean, grads, variances);
     cg_fenv_leave_(env);
@@ -166,7 +167,7 @@ CG_API_ cg_status cg_mean_step_with(cg_mean *mean, float *const *grads, const fl
 CG_API_ cg_status cg_mean_step(cg_mean *mean, float *const *grads) { return cg_mean_step_with(mean, grads, NULL); }
 CG_API_ cg_status cg_mean_step_flat(cg_mean *mean, float *grads) {
     size_t at = 0;
-    if (!mean || mean->magic != CG_MEAN_MAGIC_) return mean ? CG_E_STATE : CG_E_ARG;
+    if (!mean || mean->magic != CG_MEAN_MAGIC_ || mean->pending) return mean ? CG_E_STATE : CG_E_ARG;
     for (size_t i = 0; i < mean->tensors; i++) {
         mean->flat[i] = grads ? cg_at_mut_(grads, at) : NULL;
         at += mean->tensor[i].n;

@@ -17,6 +17,7 @@ typedef struct cg_mean_config_ {
     uint32_t route, fold;
     uint64_t seed;
     cg_ef_desc ef;               /* all but n, op, workers and carry, which are a tensor's */
+    uint32_t overlap;            /* 1: yes */
     uint32_t packing;            /* CG_PACK_*_ */
     uint32_t optimizer;          /* row of cg_mean_optimizers_ */
     float momentum;              /* of the optimizer */
@@ -358,6 +359,14 @@ static int cg_mean_read_small_(cg_parser_ *s, const cg_setting_ *row, cg_mean_co
     return 1;
 }
 static int cg_mean_print_small_(cg_text_ *t, const cg_mean_config_ *c) { return cg_mean_print_whole_(t, c->ef.small); }
+static const char *cg_mean_yes_name_(uint32_t i) { return i == 0 ? "no" : i == 1 ? "yes" : NULL; }
+static int cg_mean_read_overlap_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
+    return cg_mean_read_name_(s, cg_mean_part_(s), row, cg_mean_yes_name_, &c->overlap);
+}
+static int cg_mean_print_overlap_(cg_text_ *t, const cg_mean_config_ *c) {
+    cg_text_str_(t, "yes");
+    return c->overlap != 0;
+}
 static int cg_mean_read_pack_(cg_parser_ *s, const cg_setting_ *row, cg_mean_config_ *c) {
     return cg_mean_read_name_(s, cg_mean_part_(s), row, cg_mean_pack_name_, &c->packing);
 }
@@ -446,6 +455,7 @@ static const cg_setting_ cg_settings_[] = {
     { "clip", "clip=1", cg_mean_read_clip_, cg_mean_print_clip_ },
     { "small", "small=1024", cg_mean_read_small_, cg_mean_print_small_ },
     { "pack", "pack=each", cg_mean_read_pack_, cg_mean_print_pack_ },
+    { "overlap", "overlap=yes", cg_mean_read_overlap_, cg_mean_print_overlap_ },
     { "optimizer", "optimizer=momentum:0.9", cg_mean_read_optimizer_, cg_mean_print_optimizer_ },
 };
 enum {

@@ -1,13 +1,10 @@
-/* exchange: one exchange from start to report, blocking or in pieces
-
-   Offers   the public calls but those of layers; cg_ex_init_, cg_ex_start_, cg_ex_next_, cg_count_io_
-   Needs    all rooms before it
-   Touches  the state, the caller's mem, x or desc.into, desc.model, desc.carry, desc.warm
-   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_, cg_exchange_resolve_, cg_transport_error_,
-   cg_used_decoder_
-   A rank that fails still takes part in every message that others expect of it, so that all ranks return, with a
-   reason, in the same exchange. The result, model, carry and warm change only after the last message, when all packets
-   have been checked. */
+/* exchange: one exchange from start to report, blocking or in pieces  Offers   the public calls but those of layers;
+   cg_ex_init_, cg_ex_start_, cg_ex_next_, cg_count_io_ Needs    all rooms before it Touches  the state, the caller's
+   mem, x or desc.into, desc.model, desc.carry, desc.warm Other headers may use: cg_exchange_begin_in_state_,
+   cg_exchange_in_state_, cg_exchange_or_fail_, cg_exchange_resolve_, cg_transport_error_, cg_used_decoder_ A rank that
+   fails still takes part in every message that others expect of it, so that all ranks return, with a reason, in the
+   same exchange. The result, model, carry and warm change only after the last message, when all packets have been
+   checked. */
 
 /* Coroutine of the opening, which returns as a route does: records of all ranks, checked; scales, if they are to be
    agreed on; a verdict, if messages depend on records. */
@@ -283,15 +280,13 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
     cg_fenv_leave_(env);
     return floats;
 }
-/* A whole exchange in the caller's state; mem is beside the state. resolved: cg_exchange_resolve_ has been called for
+/* Begins an exchange in the caller's state; mem is beside the state. resolved: cg_exchange_resolve_ has been called for
    this state, and desc is as it was then but for into, model, score and CG_ABSTAIN. producer: makes grad, or NULL if
    it is there. earlier_status: if not CG_OK, this rank has nothing to exchange but that. */
-static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *t, float *grad,
-    struct cg_producer_ *producer, size_t n, void *mem, size_t bytes, int resolved, cg_status earlier_status,
-    cg_report *report) {
+static cg_status cg_exchange_begin_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *t,
+    float *grad, struct cg_producer_ *producer, size_t n, void *mem, size_t bytes, int resolved,
+    cg_status earlier_status) {
     const char *why;
-    cg_io io;
-    int code = 0;
     cg_status s;
     const cg_fenv_ env = cg_fenv_enter_();
     if (resolved) cg_ex_set_call_(ex, desc, t, grad, n);
@@ -302,6 +297,15 @@ static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc,
     else ex->producer = producer;
     s = cg_ex_start_(ex, grad, mem, bytes);
     cg_fenv_leave_(env);
+    return s;
+}
+/* A whole exchange, as above. */
+static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *t, float *grad,
+    struct cg_producer_ *producer, size_t n, void *mem, size_t bytes, int resolved, cg_status earlier_status,
+    cg_report *report) {
+    cg_io io;
+    int code = 0;
+    cg_status s = cg_exchange_begin_in_state_(ex, desc, t, grad, producer, n, mem, bytes, resolved, earlier_status);
     if (s == CG_OK)
         while ((s = cg_exchange_next(ex, code, &io)) == CG_AGAIN) code = cg_io_run(t, &io);
     cg_exchange_report(ex, report);
