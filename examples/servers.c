@@ -152,13 +152,9 @@ int main(void) {
         floor_loss = loss(best, grad);
         for (int i = 0; i < N; i++) best[i] -= 0.5f * grad[i];
     }
-    printf("Four workers, one of them four times slower: the time until the loss is within 5 %% of the best.
-           "
-           "(It begins at %.4f; the best is %.4f.)
-
-           ",
-        first,
-        floor_loss);
+    printf("Four workers, one of them four times slower: the time until the loss is within 5 %% of the best.\n"
+           "(It begins at %.4f; the best is %.4f.)\n\n",
+        first, floor_loss);
     for (int m = 0; m < 7; m++) {
         static const uint32_t mode[] = { CG_SERVER_BSP, CG_SERVER_SSP, CG_SERVER_ASP, CG_SERVER_ASP, CG_SERVER_BACKUP,
             CG_SERVER_ASP, CG_SERVER_ASP };
