@@ -34,7 +34,7 @@ else
     jobs test_select test_topk test_sketch test_limits
     jobs test_ef_safe net/train.wrong
     jobs $(programs tests/test_*.c)
-    jobs build/golden.plain build/pollution build/stack build/snippets build/rooms build/counts build/only build/fuzz net/tcp net/sync
+    jobs build/golden.plain build/pollution build/stack build/snippets build/rooms build/counts build/only build/wire build/fuzz net/tcp net/sync
 fi
 [ -n "$list" ] || { echo "no test has \"$filter\" in its name"; exit 1; }
 
