@@ -241,7 +241,7 @@ typedef struct matrices {
 static matrices *m, *apart;
 static size_t rows_of(int i) { return 10 + (size_t)i; }
 static size_t cols_of(int i) { return 40 - (size_t)(i % 7); }
-static cg_op matrix(int i) { return cg_lowrank((uint32_t)rows_of(i), (uint32_t)cols_of(i), 1 + (uint32_t)(i % 4)); }
+static cg_op matrix(int i) { return cg_lowrank((uint32_t)rows_of(i), (uint32_t)cols_of(i), 1 + i % 4); }
 typedef struct failing_user {
     matrices *k;
     int rank;
