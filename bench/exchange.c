@@ -229,6 +229,84 @@ static void table_of_threads(const float *base, size_t n, int reps, int ranks, i
         ranks == 2 && n >= GOAL_N);
 }
 
+/* ---- dense: the callback alone, the exchange in all its forms, and its passes over memory alone ---- */
+
+enum { CALLBACK, REPLACED, INTO, IN_PLACE, STEP_PLAIN, STEP, COPY, DIVIDE, DENSE_ROWS };
+static const char *const dense_names[DENSE_ROWS] = { "callback alone", "x replaced", "into", "CG_IN_PLACE",
+    "callback, model -= rate * g", "with desc.model", "a checked streaming copy", "a check that divides" };
+static const double dense_goals[DENSE_ROWS] = { 0, 3.2, 2.6, 2.0, 0, 0, 0, 0 };
+typedef struct dense_job {
+    const float *base;
+    size_t n;
+    int reps;
+    double best[DENSE_ROWS];
+} dense_job;
+
+static int dense_work(cg_threads_world *world, int rank, void *user) {
+    dense_job *j = (dense_job *)user;
+    const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
+    const size_t n = j->n;
+    float *x = (float *)pages(4 * n), *y = (float *)pages(4 * n), *model = (float *)pages(4 * n);
+    cg_exchange_desc d = CG_ZERO;
+    const size_t bytes = cg_exchange_memory(&d, &t, n);
+    void *mem = pages(bytes);
+    double best[DENSE_ROWS], now;
+    size_t i;
+    int rep, row, code = 0;
+    for (row = 0; row < DENSE_ROWS; row++) best[row] = 1e9;
+    for (rep = 0; rep < j->reps && !code; rep++)
+        for (row = 0; row < DENSE_ROWS && !code; row++) {
+            took unused = { 0, 0, 0 };
+            memset(&d, 0, sizeof d);
+            turned(x, j->base, n, rank);
+            code |= barrier(&t);
+            now = -seconds();
+            if (row == INTO) d.into = y;
+            if (row == IN_PLACE) d.flags = CG_IN_PLACE;
+            if (row == STEP) d.model = model, d.rate = 0.01f;
+            if (row == CALLBACK || row == STEP_PLAIN) code |= t.allreduce(t.user, x, n);
+            else if (row == COPY) cg_scale_checked_(x, n, 1.0f, y, 1);
+            else if (row == DIVIDE) cg_scale_checked_(x, n, 0.5f, x, 0);
+            else if (exchange(&d, &t, x, n, mem, bytes, &unused) != CG_OK) die("dense", dense_names[row]);
+            for (i = 0; row == STEP_PLAIN && i < n; i++) model[i] -= 0.005f * x[i];
+            code |= barrier(&t);
+            now += seconds();
+            if (now < best[row]) best[row] = now;
+        }
+    if (rank == 0) memcpy(j->best, best, sizeof best);
+    free(mem);
+    free(model);
+    free(y);
+    free(x);
+    return code;
+}
+
+/* A row is as fast as it should be if it meets its goal or takes at most 1.1 times what its passes take alone. */
+static void table_of_dense(const float *base, size_t n, int reps) {
+    dense_job j;
+    int row;
+    j.base = base;
+    j.n = n;
+    j.reps = reps;
+    if (cg_threads_run(2, dense_work, &j)) die("dense", "a rank failed");
+    printf("\n2 ranks over threads, n = %lu, a dense mean by linear: ms for both to finish, times the callback alone, "
+           "and that of its passes, each alone\n%-28s %8s %8s %5s %8s\n",
+        (unsigned long)n, "", "ms", "x", "goal", "passes");
+    for (row = 0; row < DENSE_ROWS; row++) {
+        const double times = j.best[row] / j.best[CALLBACK];
+        double passes = row == REPLACED || row == INTO ? j.best[COPY] + j.best[CALLBACK] + j.best[DIVIDE]
+            : row == IN_PLACE                          ? j.best[CALLBACK] + j.best[DIVIDE]
+                                                       : 0;
+        passes /= j.best[CALLBACK];
+        printf("%-28s %8.1f", dense_names[row], 1e3 * j.best[row]);
+        put_goal(times, dense_goals[row], n >= GOAL_N && times > dense_goals[row] && times > 1.1 * passes);
+        if (passes > 0) printf(" %8.2f", passes);
+        printf("\n");
+        fprintf(csv, "dense,\"%s\",linear,2,%lu,%.6f,0,0,%.3f,%g\n", dense_names[row], (unsigned long)n, j.best[row],
+            times, dense_goals[row]);
+    }
+}
+
 /* ---- adding up: rank 0 of many, alone with what it has received in an exchange with the others ---- */
 
 enum { MESSAGES = 8 };
@@ -444,6 +522,7 @@ int main(int argc, char **argv) {
         y = (float *)pages(n * sizeof *y);
         print_machine(seconds, y, n);
         free(y);
+        table_of_dense(base, n, reps);
         table_of_threads(base, n, reps, 2, 0);
         table_of_threads(base, n, reps, 2, 1);
         table_of_threads(base, n, reps, 4, 0);
