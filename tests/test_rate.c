@@ -487,7 +487,7 @@ TEST hostile(const char *text, int kind, size_t n) {
             size_t at = CG_HEADER_BYTES + (size_t)(uniform() * (double)(turn % 3 && body > 40 ? 40 : body));
             q[at] = (unsigned char)(uniform() * 256);
         }
-        cg_seal_put_(q, p.len, CG_HEADER_BYTES - 16);
+        ref_seal(q, p.len);
         s = cg_decompress(q, p.len, y, n);
         ASSERT(s == CG_OK || s == CG_E_CORRUPT);
         for (i = 0; s == CG_OK && i < n; i++) ASSERT(ref_finite(y[i]));
