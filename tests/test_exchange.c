@@ -106,6 +106,9 @@ static const row ROWS[] = {
     { "qsgd:4", "grtcs", "" },
     { "natural", "grtcs", "" },
     { "eden:2", "grtcs", "" },
+    { "rate:1", "gs", "rtc" },
+    { "rate:2:unbiased", "grtcs", "" },
+    { "topk:0.1|rate:4", "gs", "rtc" },
     { "efsign", "gs", "rtc" },
     { "sign", "gs", "rtc" },
     { "onebit:64", "gs", "rtc" },
@@ -905,8 +908,9 @@ TEST independent_legs(uint32_t route) {
 }
 
 SUITE(encoded_again) {
-    static const char *const biased[] = { "efsign", "topk:0.1|absmax:4:64", "f16", "stc:0.1" };
-    static const char *const random[] = { "absmax:4:64", "qsgd:4", "terngrad", "natural", "minmax:2:64" };
+    static const char *const biased[] = { "efsign", "rate:1", "topk:0.1|absmax:4:64", "f16", "stc:0.1" };
+    static const char *const random[] = { "absmax:4:64", "step:0.5:unbiased", "qsgd:4", "terngrad", "natural",
+        "minmax:2:64" };
     static const char *const backs[] = { "efsign", "topk:0.1", "f16", "absmax:8:128:nearest",
         "topk:0.1|absmax:4:64:nearest", "dense" };
     static const uint32_t routes[] = { CG_ROUTE_RING, CG_ROUTE_TREE, CG_ROUTE_SCATTER, CG_ROUTE_SERVER };
