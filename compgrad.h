@@ -201,6 +201,17 @@
                                                                                     scales, as other tools read them
      nf4[:bucket]            4 + 32/bucket     biased    > .99*                     16 normal quantiles, 64 to a bucket
                                                                                     if left out (QLoRA)
+     nvfp4                   4.5 + 32/n        biased    > .98*                     NVIDIA's 4 bits: as mxfp4, but 16
+                                                                                    values share a scale in E4M3, and
+                                                                                    all values one float
+     nvfp4:stochastic        4.5 + 32/n        unbiased  .0725                      the same, rounded at random
+     geometric:bits[:bucket] bits + 64/bucket  biased    data decides               behind a selection: a sign, and
+                                                                                    2^(bits-1) levels on a logarithmic
+                                                                                    scale; 1 to 4 bits. It keeps .84 of
+                                                                                    the energy of a heavy-tailed vector
+                                                                                    in topk:0.01|geometric:2; rate keeps
+                                                                                    .98 in topk:0.01|rate:2, and more
+                                                                                    in topk:0.01|rate:4: take that one
      f16:stochastic          16                unbiased  2^-22                      floats rounded at random to one of
      bf16:stochastic         16                unbiased  2^-16                      their neighbours: small parts of a
      e4m3:512:stochastic     8 + 32/bucket     unbiased  .0035                      gradient are kept on average, so no
@@ -303,7 +314,10 @@
      qsparse:r:s             varies            biased    share .97 at s = 127;      topk:r|levels:s (Basu 19)
                                                          below 0 if s < sqrt(k)
      cocktail:p:r:bits       varies            biased    share .92 at .1:.1:4       randk:p:unscaled|topk:r|
-                                                                                    absmax:bits:512:nearest (Wang 23)
+                                                                                    absmax:bits:512:nearest (Wang 23);
+                                                                                    of qsparse, too, rate:4 in place of
+                                                                                    the quantizer has less error in
+                                                                                    fewer bits
      demo_dct:r              varies            biased                               dct|chunked:64:r (DeMo, Peng 24)
    matrices, row-major, n = rows*cols: no other stage may be added
      lowrank:rank:rows:cols  32 rank           biased                               two factors by one power iteration
@@ -592,6 +606,8 @@ enum {
     CG_QUANTIZE_FLEX16,
     CG_QUANTIZE_RATE,
     CG_QUANTIZE_STEP,
+    CG_QUANTIZE_NVFP4,
+    CG_QUANTIZE_GEOMETRIC,
     CG_QUANTIZE_USER = 128 /* 128 to 255: the id of a cg_codec */
 };
 enum { /* names of version 0.1 */
@@ -607,7 +623,7 @@ enum { /* flags of a stage; what a bit means depends on the stage */
     CG_FLAG_UNSCALED = 1 /* samples: without the factor that makes them unbiased */,
     CG_FLAG_PRIVATE = 2 /* randk, rotate: every rank draws its own, so that errors of ranks are independent */,
     CG_FLAG_NEAREST = 1 /* quantizers: round to nearest instead of at random */,
-    CG_FLAG_STOCHASTIC = 1 /* f16, bf16, e4m3, e5m2, MX, NF4: round at random instead of to nearest */,
+    CG_FLAG_STOCHASTIC = 1 /* f16, bf16, e4m3, e5m2, MX, NVFP4, NF4: round at random instead of to nearest */,
     CG_FLAG_UNBIASED = 1 /* rate, step: round at random instead of with a dead zone */,
     CG_FLAG_MAX = 2 /* levels, dither: relative to the largest magnitude instead of the L2 norm */,
     CG_FLAG_CLIP = 2 /* terngrad: clip at 2.5 standard deviations */,
@@ -679,6 +695,11 @@ CG_API_ cg_op cg_fp8_e5m2(void);        /* cg_e5m2(512) */
 CG_API_ cg_op cg_mxfp4(void);
 CG_API_ cg_op cg_mxe4m3(void);
 CG_API_ cg_op cg_mxe5m2(void);
+/* 4-bit floats like those of mxfp4; 16 values share a scale in E4M3, and all values one float */
+CG_API_ cg_op cg_nvfp4(void);
+/* for values that a selection has left: a sign and 2^(bits-1) levels, 1 to 4 bits, evenly spaced on a logarithmic scale
+   between the smallest and the largest magnitude of the bucket (1 bit: their mean), to nearest; bucket 0: all values */
+CG_API_ cg_op cg_geometric(int bits, uint32_t bucket);
 CG_API_ cg_op cg_nf4(void); /* 4-bit normal quantiles; 64 values share a scale */
 /* Lloyd-Max levels of the normal distribution, 1 to 4 bits in steps of 1/32; needs cg_rotate before it */
 CG_API_ cg_op cg_lloyd(float bits);
@@ -755,7 +776,7 @@ CG_API_ cg_op cg_demo(float ratio);              /* cg_demo_dct */
 /* Functions that change an operator. */
 /* rounding to nearest: absmax, minmax, terngrad, levels, natural, dither */
 CG_API_ cg_op cg_nearest(cg_op op);
-/* rounding at random, so that the mean is kept: f16, bf16, e4m3, e5m2, mxfp4, mxe4m3, mxe5m2, nf4 */
+/* rounding at random, so that the mean is kept: f16, bf16, e4m3, e5m2, mxfp4, mxe4m3, mxe5m2, nvfp4, nf4 */
 CG_API_ cg_op cg_stochastic(cg_op op);
 CG_API_ cg_op cg_unbiased(cg_op op); /* rate, step: rounding at random, so that the mean is kept */
 /* levels (and qsgd), dither: relative to the largest magnitude of each bucket instead of the L2 norm */
@@ -9164,6 +9185,7 @@ enum {
 typedef struct cg_error_ {
     double bound;       /* E|C(v) - v|^2 <= bound |v|^2, the least that is known; -1: none is */
     double least, most; /* a biased stage that leaves some values as they are, and no others: their share of |v|^2 */
+    double total;       /* values that the quantizer sees in all; set before */
     double count;       /* a selection: how many values it keeps, in expectation; -1: data decides */
     double inflation;   /* E|C(v)|^2 <= inflation |v|^2 by the papers, for error feedback; 1 if the stage is biased */
     double step;        /* a grid around zero: its step as a share of the largest magnitude of a bucket; 0: unknown */
@@ -9572,6 +9594,10 @@ CG_API_ cg_op cg_fp8_e5m2(void) { return cg_e5m2(512); }
 CG_API_ cg_op cg_mxfp4(void) { return cg_op_quantize_(CG_QUANTIZE_MXFP4, 0, 0, 0.0f); }
 CG_API_ cg_op cg_mxe4m3(void) { return cg_op_quantize_(CG_QUANTIZE_MXE4M3, 0, 0, 0.0f); }
 CG_API_ cg_op cg_mxe5m2(void) { return cg_op_quantize_(CG_QUANTIZE_MXE5M2, 0, 0, 0.0f); }
+CG_API_ cg_op cg_nvfp4(void) { return cg_op_quantize_(CG_QUANTIZE_NVFP4, 0, 0, 0.0f); }
+CG_API_ cg_op cg_geometric(int bits, uint32_t bucket) {
+    return cg_op_quantize_(CG_QUANTIZE_GEOMETRIC, bits, bucket, 0.0f);
+}
 CG_API_ cg_op cg_nf4(void) { return cg_op_quantize_(CG_QUANTIZE_NF4, 0, 64, 0.0f); }
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket) {
     cg_op op = cg_coded(cg_minmax(bits, bucket), CG_CODE_HUFFMAN);
@@ -10630,11 +10656,20 @@ typedef struct cg_bucket_stats_ {
     uint64_t count;     /* values; set by the loop, not by measure */
 } cg_bucket_stats_;
 
+/* How a scale is stored in a byte, perhaps times a float that all values share, which then stands before the bytes. */
+typedef struct cg_byte_scale_ {
+    uint8_t largest;                     /* larger bytes are no scales */
+    float (*vector_scale)(float absmax); /* of all values; NULL: there is none */
+    /* of what set_scales has made of a bucket */
+    unsigned (*put)(const cg_stage *stage, float scale, float vector_scale);
+    float (*get)(unsigned byte, float vector_scale);
+} cg_byte_scale_;
 /* A row of the table of quantizers, in core/rows.h. The functions may be called from several threads at once. */
 typedef struct cg_quantizer_ {
     cg_stage_row_ stage;
     uint8_t needs;                    /* CG_NEEDS_* */
     uint8_t scale_count, scale_width; /* stored per bucket: how many, of so many bytes */
+    const cg_byte_scale_ *byte_scale; /* NULL: scales are floats */
     /* adds n values, at most CG_CHUNK_, to *stat */
     void (*measure)(
         const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat);
@@ -10847,6 +10882,62 @@ CG_SET_SCALES_MX_(cg_set_scales_mx_e2m1_, 2, 6.0)
 CG_SET_SCALES_MX_(cg_set_scales_mx_e4m3_, 8, 448.0)
 CG_SET_SCALES_MX_(cg_set_scales_mx_e5m2_, 15, 57344.0)
 #undef CG_SET_SCALES_MX_
+/* E8M0, which set_scales has already rounded to. */
+static unsigned cg_e8m0_put_(const cg_stage *stage, float scale, float vector_scale) {
+    (void)stage;
+    (void)vector_scale;
+    return cg_as_bits_(scale) >> 23;
+}
+static float cg_e8m0_get_(unsigned byte, float vector_scale) {
+    (void)vector_scale;
+    return cg_e8m0_decode_(byte);
+}
+static const cg_byte_scale_ cg_byte_e8m0_ = { 254, NULL, cg_e8m0_put_, cg_e8m0_get_ };
+/* NVFP4: the value 6 of E2M1 stands for the largest magnitude of the bucket, times a scale in E4M3, of which the
+   largest, 448, stands for the largest of all. The float of all values is rounded up, so that no scale is larger. The
+   scale of a bucket is to nearest; at random it must not cut off the largest value, and is rounded up, too. */
+static float cg_nvfp4_vector_scale_(float absmax) {
+    float scale = (float)((double)absmax / 2688.0);
+    if ((double)scale * 2688.0 < (double)absmax) scale = cg_as_float_(cg_as_bits_(scale) + 1);
+    return scale;
+}
+static double cg_e4m3_value_(unsigned byte) { return 256.0 * (double)cg_f16_decode_((byte & 0x7fu) << 7); }
+static float cg_nvfp4_get_(unsigned byte, float vector_scale) {
+    return (float)(cg_e4m3_value_(byte) * (double)vector_scale);
+}
+static unsigned cg_nvfp4_put_(const cg_stage *stage, float absmax, float vector_scale) {
+    const double scale = vector_scale > 0.0f ? (double)absmax / (6.0 * (double)vector_scale) : 0.0;
+    const float nearest = (float)scale;
+    uint8_t byte;
+    cg_fp8_encode_scalar_(&nearest, 1, 1.0f, 0, &byte);
+    if (stage->flags & CG_FLAG_STOCHASTIC && cg_e4m3_value_(byte) < scale && byte < 0x7e) byte++;
+    return byte;
+}
+static const cg_byte_scale_ cg_byte_e4m3_ = { 0x7e, cg_nvfp4_vector_scale_, cg_nvfp4_put_, cg_nvfp4_get_ };
+/* geometric: the smallest magnitude but 0, and the largest; for one level their mean. */
+static void cg_measure_magnitudes_(
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
+    uint32_t least = cg_as_bits_(stat->lo) - 1; /* 0 becomes the largest number */
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, CG_KERNEL_(kernels, absmax_bits(v, n)));
+    if (stage->arg == 1) {
+        stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_ABS_);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t m = (cg_load_bits_(v, i) & CG_ABS_MASK_) - 1;
+        least = m < least ? m : least;
+    }
+    stat->lo = cg_as_float_(least + 1);
+}
+static void cg_set_scales_magnitudes_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
+    scales[0] = stat->lo;
+    scales[1] = cg_as_float_(stat->absmax_bits);
+    if (stage->arg == 1) scales[0] = scales[1] = cg_saturate64_(stat->sums[0] / (double)stat->count);
+    if (!stat->absmax_bits) scales[0] = scales[1] = 0.0f;
+}
+static int cg_legal_magnitudes_(const float *scales) {
+    return cg_as_bits_(scales[0]) < CG_INF_BITS_ && cg_as_bits_(scales[1]) < CG_INF_BITS_ && scales[0] <= scales[1];
+}
 static int cg_legal_magnitude_(const float *scales) { return cg_as_bits_(scales[0]) < CG_INF_BITS_; }
 static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }
 static int cg_legal_range_(const float *scales) {
@@ -10996,6 +11087,42 @@ CG_DECODE_FN_(cg_decode_nf4_) {
     float table[16];
     CG_UNUSED_(stage);
     for (int i = 0; i < 16; i++) table[i] = cg_times_(cg_nf4_values_[i], scales[0]);
+    CG_KERNEL_(kernels, table_decode(table, in, n, out, stream));
+}
+/* geometric: 2^(bits-1) levels from lo to hi, each in the middle of its part of the logarithmic scale; bits 1..4. The
+   roots are correctly rounded, so that the levels are the same everywhere. */
+static int cg_geometric_levels_(const cg_stage *stage, const float *scales, float *level) {
+    const int count = 1 << (stage->arg - 1);
+    double ratio = scales[0] > 0.0f ? (double)scales[1] / (double)scales[0] : 1.0, at = (double)scales[0];
+    for (int i = 1; i < count; i *= 2) ratio = cg_sqrt_(ratio); /* the count-th root */
+    at *= cg_sqrt_(ratio);
+    for (int i = 0; i < count; i++) {
+        level[i] = cg_saturate64_(at);
+        at *= ratio;
+    }
+    return count;
+}
+CG_ENCODE_FN_(cg_encode_geometric_) {
+    cg_bucketizer_ thresholds;
+    float level[8];
+    const int count = cg_geometric_levels_(stage, scales, level);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
+    thresholds.inv_scale = 1.0f;
+    thresholds.limit_count = count - 1;
+    thresholds.sign_bit = (uint8_t)count;
+    for (int i = 0; i + 1 < count; i++) thresholds.limit[i] = (float)(((double)level[i] + (double)level[i + 1]) * 0.5);
+    CG_KERNEL_(kernels, bucketize(&thresholds, v, n, out, NULL, NULL));
+    return 0;
+}
+CG_DECODE_FN_(cg_decode_geometric_) {
+    float table[16] = { 0.0f }, level[8];
+    const int count = cg_geometric_levels_(stage, scales, level);
+    for (int i = 0; i < count; i++) {
+        table[i] = level[i];
+        table[count + i] = -level[i];
+    }
     CG_KERNEL_(kernels, table_decode(table, in, n, out, stream));
 }
 CG_ENCODE_FN_(cg_encode_dynamic_) {
@@ -11434,7 +11561,8 @@ typedef struct cg_layout_ {
     uint64_t bucket_size;           /* values that share scales; at least 1 */
     uint64_t bucket_count;          /* 0 if the quantizer needs nothing of a bucket */
     uint64_t scale_bytes, piece_table_bytes;
-    uint64_t codes_bytes; /* of the codes; with a value code, their maximum */
+    uint64_t vector_bytes; /* of the scales: a float that all values share, before them */
+    uint64_t codes_bytes;  /* of the codes; with a value code, their maximum */
 } cg_layout_;
 static int cg_is_coded_(const cg_layout_ *lay) { return cg_builds_value_codes_() && lay->value_code; }
 
@@ -11481,6 +11609,8 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_extra *extra, uint64_
     lay->bucket_count = lay->quantizer->needs == CG_NEEDS_NOTHING_ ? 0 : cg_quotient_up_(k, lay->bucket_size);
     lay->scale_bytes = cg_mul_sat_(
         lay->bucket_count, (uint64_t)lay->quantizer->scale_count * lay->quantizer->scale_width);
+    if (k && lay->quantizer->byte_scale && lay->quantizer->byte_scale->vector_scale) lay->vector_bytes = 4;
+    lay->scale_bytes = cg_add_sat_(lay->scale_bytes, lay->vector_bytes);
     lay->scale_bytes = cg_add_sat_(lay->scale_bytes, 3) & ~(uint64_t)3;
     lay->codes_bytes = cg_word_bytes_(cg_add_sat_(cg_mul_sat_(k / 32, lay->bits_x32), k % 32 * lay->bits_x32 / 32));
     lay->value_code = op->code.arg;
@@ -13498,6 +13628,26 @@ static void cg_error_step_(const cg_op *op, uint64_t n, cg_error_ *e) {
     e->bound = e->is_biased ? cg_min_f64_(1.0, w) : w / 4.0;
     if (!e->is_biased) e->inflation = 1.0 + e->bound;
 }
+/* NVFP4: the scale of a bucket is rounded to E4M3, so that its largest value T, which should become 6, lies between
+   6/(1 + 1/16) and 6/(1 - 1/16); at random between 6/(1 + 1/8) and 6. Scales below 2^-6 are denormals and less exact:
+   their values are below T of all values times 6*2^-6/2688, and to nearest they may be lost. */
+static void cg_error_nvfp4_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double tiny = 6.0 / 64.0 / 2688.0, all = e->total > 16.0 ? e->total - 16.0 : 0.0;
+    (void)op;
+    if (e->is_biased) {
+        const double share = all * tiny * tiny;
+        e->bound = cg_error_to_nearest_(0.04, 0.25 / (6.0 / 1.0625), n);
+        e->bound = (e->bound + share) / (1.0 + share);
+        return;
+    }
+    e->bound = cg_error_between_(1.0 / 24.0, 0.0, 0.5 / (6.0 / 1.125), n) + all * (tiny / 12.0) * (tiny / 12.0) / 4.0;
+    e->step = 0.375;
+    e->inflation = 1.0 + e->bound;
+}
+/* geometric: one mean magnitude; more levels lie between the least and the largest magnitude, wherever those are. */
+static void cg_error_geometric_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    e->bound = op->quantize.arg == 1 ? 1.0 - 1.0 / (double)n : -1.0;
+}
 /* D/(1 - D), where D is the distortion of Lloyd-Max levels for the normal distribution, which rotated values have to
    within 2 %. After fewer than three rounds distribution and bias depend on the data: two equal spikes have an error of
    1 after one round at 1 bit, and one of 1.03 D/(1 - D) after two at 4 bits. */
@@ -13529,6 +13679,7 @@ static void cg_stage_error_(const cg_op *op, const cg_plan_ *plan, unsigned slot
     memset(e, 0, sizeof *e);
     e->most = e->inflation = 1.0;
     e->count = (double)seen[slot];
+    e->total = (double)plan->max_selected;
     e->is_biased = cg_stage_is_biased_(slot, s);
     cg_stage_row_of_(slot, s)->error(op, seen[slot], e);
 }
@@ -13976,19 +14127,21 @@ static const cg_selection_ cg_selections_[] = {
 
 /* ---- quantizers ---- */
 
-/* needs, scale_count, scale_width, measure, set_scales, legal */
-#define CG_NO_SCALES_ CG_NEEDS_NOTHING_, 0, 4, NULL, NULL, NULL
-#define CG_MEAN_AFTERWARDS_ CG_NEEDS_SUM_AFTERWARDS_, 1, 4, NULL, NULL, cg_legal_magnitude_
+/* needs, scale_count, scale_width, byte_scale, measure, set_scales, legal */
+#define CG_NO_SCALES_ CG_NEEDS_NOTHING_, 0, 4, NULL, NULL, NULL, NULL
+#define CG_MEAN_AFTERWARDS_ CG_NEEDS_SUM_AFTERWARDS_, 1, 4, NULL, NULL, NULL, cg_legal_magnitude_
 #define CG_SCALES_(count, measure, set, legal) \
-  CG_NEEDS_BUCKET_STATS_, count, 4, cg_measure_##measure##_, cg_set_scales_##set##_, cg_legal_##legal##_
+  CG_NEEDS_BUCKET_STATS_, count, 4, NULL, cg_measure_##measure##_, cg_set_scales_##set##_, cg_legal_##legal##_
 #define CG_E8M0_(element) /* one byte */ \
-  CG_NEEDS_BUCKET_STATS_, 1, 1, cg_measure_absmax_, cg_set_scales_mx_##element##_, cg_legal_magnitude_
+  CG_NEEDS_BUCKET_STATS_, 1, 1, &cg_byte_e8m0_, cg_measure_absmax_, cg_set_scales_mx_##element##_, cg_legal_magnitude_
+#define CG_E4M3_SCALES_ /* one byte, and one float for all */ \
+  CG_NEEDS_BUCKET_STATS_, 1, 1, &cg_byte_e4m3_, cg_measure_absmax_, cg_set_scales_absmax_, cg_legal_magnitude_
 /* output, bits, fixed_bucket, full_scale, levels, bits_x32 */
 #define CG_PACKED_(bits) CG_OUTPUT_PACKED_, bits, 0, 0.0f, NULL, NULL
 #define CG_GRID_(levels) CG_OUTPUT_SYMBOLS_, 0, 0, 0.0f, cg_levels_##levels##_, NULL
 #define CG_PACKED_GRID_(bits, levels) CG_OUTPUT_PACKED_, bits, 0, 0.0f, cg_levels_##levels##_, NULL
 #define CG_LEVELS16_ CG_OUTPUT_LEVELS_, 16, 0, 0.0f, NULL, NULL
-#define CG_RATE_SCALES_ CG_NEEDS_BUCKET_STATS_, 2, 4, NULL, NULL, cg_legal_rate_
+#define CG_RATE_SCALES_ CG_NEEDS_BUCKET_STATS_, 2, 4, NULL, NULL, NULL, cg_legal_rate_
 #define CG_RATE_TRAITS_ CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_ | CG_OWNS_SCALES_ | CG_LENGTH_VARIES_
 #define CG_TABLE_(bits, bucket, full_scale) CG_OUTPUT_SYMBOLS_, bits, bucket, full_scale, NULL, NULL
 /* rescale, stored_absmax_bits, stored_limit, promise */
@@ -14083,6 +14236,11 @@ static const cg_quantizer_ cg_quantizers_[] = {
         CG_VALUE_(0.005f, 8.0f), CG_RATE_SCALES_, CG_LEVELS16_, rate, rate, CG_ENTROPY_CODED_(rate), rate),
     CG_ROW_(STEP, "step", "share=0.5", CG_STALLS_("step"), CG_UNBIASED_, CG_RATE_TRAITS_, CG_NO_ARG_, CG_NO_SIZE_,
         CG_VALUE_(0.001f, 1024.0f), CG_RATE_SCALES_, CG_LEVELS16_, rate, rate, CG_ENTROPY_CODED_(step), step),
+    CG_ROW_(NVFP4, "nvfp4", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_ | CG_OWNS_SCALES_,
+        CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, CG_E4M3_SCALES_, CG_TABLE_(4, 16, 1.0f), mx4, mx4, CG_TOTAL_, nvfp4),
+    CG_ROW_(GEOMETRIC, "geometric", "bits=2:bucket=512", CG_STALLS_("geometric"), CG_NO_FLAGS_, CG_IS_BIASED_,
+        CG_ARG_(1, 4), CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(2, magnitudes, magnitudes, magnitudes),
+        CG_TABLE_(0, 0, 0.0f), geometric, geometric, CG_TOTAL_, geometric),
 };
 #undef CG_ROW_
 #undef CG_PLAIN_
@@ -14241,18 +14399,22 @@ static cg_bucket_stats_ cg_measure_(
 }
 /* Stores the scales of a bucket in the packet. */
 static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *scales) {
+    const cg_byte_scale_ *byte_scale = e->lay->quantizer->byte_scale;
     unsigned per = e->lay->quantizer->scale_count;
-    if (e->lay->quantizer->scale_width == 1) { /* a power of two; see cg_e8m0_decode_ */
-        e->scales[bucket] = (uint8_t)(cg_as_bits_(scales[0]) >> 23);
+    if (byte_scale) {
+        e->scales[(size_t)e->lay->vector_bytes + bucket] = (uint8_t)byte_scale->put(
+            e->stage, scales[0], e->lay->vector_bytes ? cg_as_float_(cg_get32_(e->scales)) : 1.0f);
         return;
     }
     for (unsigned i = 0; i < per; i++) cg_put32_(e->scales + 4 * (bucket * per + i), cg_as_bits_(scales[i]));
 }
 /* The scales of a bucket, scale_count of them, from the scale section at p. */
 static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucket, float *scales) {
+    const cg_byte_scale_ *byte_scale = lay->quantizer->byte_scale;
     unsigned per = lay->quantizer->scale_count;
-    if (lay->quantizer->scale_width == 1) {
-        scales[0] = cg_e8m0_decode_(p[bucket]);
+    if (byte_scale) {
+        scales[0] = byte_scale->get(
+            p[(size_t)lay->vector_bytes + bucket], lay->vector_bytes ? cg_as_float_(cg_get32_(p)) : 1.0f);
         return;
     }
     for (unsigned i = 0; i < per; i++) scales[i] = cg_as_float_(cg_get32_(p + 4 * (bucket * per + i)));
@@ -14305,6 +14467,7 @@ static int cg_block_encoder_bucket_(
     if (enc->bucket_stats.absmax_bits >= CG_INF_BITS_) return 0;
     quantizer->set_scales(e->stage, &enc->bucket_stats, enc->scales);
     if (start >= enc->block_begin && !quantizer->rescale) cg_scales_put_(e, b, enc->scales);
+    if (lay->vector_bytes) cg_scales_get_(lay, e->scales, b, enc->scales); /* as rounded; such buckets lie in blocks */
     return 1;
 }
 /* out = v * full_scale / scale, 0 for a scale of 0. With a tiny scale both are multiplied by 2^100 first. */
@@ -14508,24 +14671,36 @@ CG_NOINLINE_ cg_status cg_source_clip_(cg_source_ *src, const cg_stage *clip, si
     }
     return CG_OK;
 }
+/* Statistics of values [start, last); CG_E_NONFINITE: one is not finite. */
+CG_NOINLINE_ cg_status cg_measure_waves_(const cg_encoder_ *e, size_t start, size_t last, cg_bucket_stats_ *stat) {
+    cg_bucket_stats_ stats[CG_WAVE_];
+    *stat = cg_bucket_stats_none_;
+    for (size_t block = start / CG_BLOCK_; block * CG_BLOCK_ < last; block += CG_WAVE_) {
+        int many = cg_wave_size_((last - 1) / CG_BLOCK_ - block + 1);
+        CG_PARALLEL_
+        for (int i = 0; i < many; i++) {
+            size_t from = (block + (size_t)i) * CG_BLOCK_, to = cg_min_(CG_BLOCK_, last - from) + from;
+            cg_measure_block_(e, from < start ? start : from, to, &stats[i]);
+        }
+        for (int i = 0; i < many; i++) cg_bucket_stats_merge_(stat, &stats[i]);
+        if (stat->absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+    }
+    return CG_OK;
+}
+/* A pass before all others: stores the float that all values share. */
+static cg_status cg_measure_vector_(const cg_encoder_ *e) {
+    cg_bucket_stats_ stat;
+    const cg_status s = cg_measure_waves_(e, 0, (size_t)e->lay->k, &stat);
+    cg_put32_(e->scales, cg_as_bits_(e->lay->quantizer->byte_scale->vector_scale(cg_as_float_(stat.absmax_bits))));
+    return s;
+}
 /* A pass before all others: measures buckets longer than a block, and stores their scales. */
 CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
     const size_t k = (size_t)e->lay->k, bucket_size = (size_t)e->lay->bucket_size;
-    cg_bucket_stats_ stats[CG_WAVE_];
     for (size_t b = 0; b * bucket_size < k; b++) {
-        const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket_size;
-        cg_bucket_stats_ stat = cg_bucket_stats_none_;
+        cg_bucket_stats_ stat;
         float scales[2];
-        for (size_t block = start / CG_BLOCK_; block * CG_BLOCK_ < last; block += CG_WAVE_) {
-            int many = cg_wave_size_((last - 1) / CG_BLOCK_ - block + 1);
-            CG_PARALLEL_
-            for (int i = 0; i < many; i++) {
-                size_t from = (block + (size_t)i) * CG_BLOCK_, to = cg_min_(CG_BLOCK_, last - from) + from;
-                cg_measure_block_(e, from < start ? start : from, to, &stats[i]);
-            }
-            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &stats[i]);
-            if (stat.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
-        }
+        if (cg_measure_waves_(e, b * bucket_size, cg_bucket_end_(e->lay, b), &stat) != CG_OK) return CG_E_NONFINITE;
         e->lay->quantizer->set_scales(e->stage, &stat, scales);
         cg_scales_put_(e, b, scales);
     }
@@ -14602,6 +14777,7 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
         cg_measure_long_buckets_(e) != CG_OK) {
         return CG_E_NONFINITE;
     }
+    if (lay->vector_bytes && cg_measure_vector_(e) != CG_OK) return CG_E_NONFINITE;
     end = blocks == 1 && !cg_is_coded_(lay) ? cg_encode_one_block_(e, &codes, &total)
                                             : cg_encode_waves_(e, blocks, &codes, &total);
     if (!end) return CG_E_NONFINITE;
@@ -15158,8 +15334,9 @@ static cg_status cg_body_put_(cg_info *info, const cg_plan_ *plan, const cg_extr
     if (s == CG_OK) s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
     /* buckets that cross blocks are measured before all their values would have been made */
-    if (lay.k > CG_BLOCK_ && lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ &&
-        CG_BLOCK_ % lay.bucket_size)
+    if (lay.vector_bytes ||
+        (lay.k > CG_BLOCK_ && lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ &&
+            CG_BLOCK_ % lay.bucket_size))
         cg_producer_make_all_(src);
     indices = cg_index_count_(plan, info->k);
     info->index_code = cg_index_code_(&info->op, plan, indices);
@@ -15528,14 +15705,13 @@ static int cg_scales_legal_(const cg_decoder_ *d) {
     float scales[2];
     if (!quantizer || !quantizer->scale_count) return 1;
     for (size_t b = 0; b < (size_t)d->lay.bucket_count; b++) {
-        if (quantizer->scale_width == 1) {
-            if (d->scales[b] == 255) return 0;
-            continue;
-        }
+        if (quantizer->byte_scale && d->scales[(size_t)d->lay.vector_bytes + b] > quantizer->byte_scale->largest)
+            return 0;
         cg_scales_get_(&d->lay, d->scales, b, scales);
         if (!quantizer->legal(scales)) return 0;
     }
-    return cg_padding_zero_(d->scales, d->lay.bucket_count * quantizer->scale_count * quantizer->scale_width * 8);
+    return cg_padding_zero_(
+        d->scales, (d->lay.vector_bytes + d->lay.bucket_count * quantizer->scale_count * quantizer->scale_width) * 8);
 }
 /* Prefetches the first half of the next chunk's codes, which makes the hardware fetch the rest; all of it is slower. */
 static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {

@@ -113,6 +113,10 @@ static const golden_case golden_cases[] = { { "dense", GOLDEN_N }, { "f16", GOLD
     { "rotate:1:private|absmax:4:64|gamma", GOLDEN_N }, { "randk:0.5:private|rotate:3:private|lloyd:1", GOLDEN_N },
     { "randk:0.3:private|topk:0.2|absmax:4:64|golomb", GOLDEN_N }, { "randk:0.05:private|absmax:4:512", GOLDEN_MAX },
     { "randk:0.5|rotate:3:private|lloyd:2", GOLDEN_MAX }, { "randk:0.1:private", 0 }, { "rotate:3:private", 1 },
+    /* scales of their own */
+    { "nvfp4", GOLDEN_N }, { "nvfp4:stochastic", GOLDEN_N }, { "nvfp4|huffman", GOLDEN_MILD }, { "nvfp4", GOLDEN_MAX },
+    { "nvfp4", 0 }, { "nvfp4", 1 }, { "topk:0.1|geometric:3", GOLDEN_N }, { "geometric:1:64", GOLDEN_MILD },
+    { "geometric:2", GOLDEN_MAX }, { "topk:0.2|geometric:4:100|golomb|huffman", GOLDEN_MILD }, { "geometric:4", 0 },
     /* clips */
     { "clip:1", GOLDEN_MILD }, { "clip:2.5|terngrad", GOLDEN_MILD },
     { "topk:0.2|clip:0.5|absmax:4:64|golomb", GOLDEN_N },

@@ -179,6 +179,11 @@ static const row ROWS[] = {
     { "cyclic:7:unscaled", STALLS | FIXED, KNOWN, BITS },
     { "cyclic:5|absmax:4:64", UNBIASED | FIXED, KNOWN, BITS },
     { "cyclic:3|topk:0.3", STALLS | FIXED, KNOWN, BITS },
+    { "nvfp4", FIXED, KNOWN, BITS },
+    { "nvfp4:stochastic", UNBIASED | FIXED, KNOWN, BITS },
+    { "geometric:1", STALLS | FIXED, KNOWN, BITS },
+    { "geometric:3:64", STALLS | FIXED, NO_OMEGA, BITS },
+    { "topk:0.1|geometric:2", STALLS | FIXED, NO_OMEGA, BITS },
     { "clip:0.7", FIXED, KNOWN, BITS },
     { "clip:0.5|absmax:4:64", FIXED, KNOWN, BITS },
     { "clip:0.5|terngrad", FIXED, KNOWN, BITS },
@@ -408,7 +413,7 @@ TEST declared(const row *r) {
 /* Every stage stands in the table. */
 TEST all_stages(void) {
     int seen[4][32] = { { 0 } }, clips[4] = { 0 };
-    static const int LAST[4] = { CG_SAMPLE_CYCLIC, CG_TRANSFORM_ATOMO, CG_SELECT_VARIANCE, CG_QUANTIZE_STEP };
+    static const int LAST[4] = { CG_SAMPLE_CYCLIC, CG_TRANSFORM_ATOMO, CG_SELECT_VARIANCE, CG_QUANTIZE_GEOMETRIC };
     for (int i = 0; i < ROW_COUNT; i++) {
         const cg_op op = op_of(ROWS[i].text, 64);
         clips[op.clip.id] = 1;

@@ -513,6 +513,11 @@ static double small_float_bound(const cg_op *op, const stats *b) {
                                                 : 0x1p-16 / 28672.0;
     return b->s * unit * unit / (4.0 * (1.0 + unit)) + (double)b->n * sq(b->top * step / 2.0);
 }
+/* Its scale off by a 16th, or up by an eighth: .0725 |x|^2 for either rounding, and what denormal scales add. */
+static double nvfp4_error(const cg_op *op, const stats *b) {
+    (void)op;
+    return 0.0725 * b->s + (double)b->n * sq(b->top * 6.0 / 64.0 / 2688.0);
+}
 static double nf4_variance(const cg_op *op, const stats *b) {
     static const double NF4[] = { -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453,
         -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725,
@@ -635,6 +640,10 @@ static void fill_table(void) {
     add("mxe5m2:stochastic", cg_stochastic(cg_mxe5m2()), U, MEAN, 32, small_float_bound, small_variance, BITS(8), 1,
         PRIVATE, 0);
     add("nf4:stochastic", cg_stochastic(cg_nf4()), U, MEAN, 64, nf4_spread, nf4_variance, BITS(4), 4, PRIVATE, 0);
+    add("nvfp4", cg_nvfp4(), B, DRAW, 0, nvfp4_error, NULL, BITS(4), 1, SURE, 0);
+    add("nvfp4:stochastic", cg_stochastic(cg_nvfp4()), U, MEAN, 0, nvfp4_error, NULL, BITS(4), 1, PRIVATE, 0);
+    add("geometric:1", cg_geometric(1, 0), B, DRAW, 0, efsign_error, efsign_error, BITS(1), 8, SURE, 0);
+    add("geometric:3:100", cg_geometric(3, 100), B, DRAW, 100, all_of_it, NULL, BITS(3), 8, SURE, 0);
     add("topk:0.1", cg_topk(0.1f), B, DRAW, 0, of_the_largest, NULL, BITS(32), 0, SURE, 0);
     add("threshold:0.05", cg_threshold(0.05f), B, DRAW, 0, threshold_error, threshold_error, BITS(32), 0, SURE, 0);
     add("dgc:0.05", cg_dgc(0.05f), B, DRAW, 0, of_the_largest, NULL, BITS(32), 0, MAYBE, 0);
@@ -722,10 +731,12 @@ static size_t wire(const row *r, const cg_op *op, size_t n) {
         break;
     default: k = turned; break;
     }
-    bucket = op->quantize.id >= CG_QUANTIZE_MXFP4 && op->quantize.id <= CG_QUANTIZE_MXE5M2 ? 32
-        : op->quantize.id == CG_QUANTIZE_LLOYD                                             ? 1024
-                                                                                           : op->quantize.size;
+    bucket = op->quantize.id == CG_QUANTIZE_NVFP4                                       ? 16
+        : op->quantize.id >= CG_QUANTIZE_MXFP4 && op->quantize.id <= CG_QUANTIZE_MXE5M2 ? 32
+        : op->quantize.id == CG_QUANTIZE_LLOYD                                          ? 1024
+                                                                                        : op->quantize.size;
     bytes = k && r->scales ? (size_t)ref_pad4(8 * r->scales * ceil_div(k, bucket ? bucket : k)) : 0;
+    if (k && op->quantize.id == CG_QUANTIZE_NVFP4) bytes += 4;
     bytes += (size_t)ref_pad4(k / 32 * r->rate + k % 32 * r->rate / 32) + CG_HEADER_BYTES;
     /* a word for each piece, which is never longer than packed */
     if (op->code.arg) bytes += 4 * ceil_div(k, 8192);

@@ -228,7 +228,7 @@ SUITE(clips) {
         "absmax:4:64", "absmax:8:70000:nearest", "minmax:4:512", "terngrad", "terngrad:clip", "levels:4",
         "levels:7:64|omega", "flexpoint:8:64", "flex16:512", "trits:1|quartic", "strom:0.5", "onebit:100", "natural",
         "dither:4", "dynamic8", "e4m3:64", "e5m2", "mxfp4:stochastic", "mxe4m3", "nf4:stochastic", "bf16:stochastic",
-        "user:150:0:0:0" };
+        "user:150:0:0:0", "nvfp4", "geometric:3", "rate:4", "step:0.3", "rate:1:unbiased" };
     static const char *const before[] = { "topk:0.1", "topk:0.3", "mstopk:0.1", "dgc:0.2", "threshold:0.5",
         "chunked:64:0.2", "sides:0.1", "wangni:0.2", "randk:0.3", "randk:0.3:unscaled", "permk:4", "cyclic:3",
         "randk:0.5|topk:0.2" };

@@ -96,6 +96,7 @@ static int was_unbiased(const cg_op *op) {
     case CG_QUANTIZE_MXFP4:
     case CG_QUANTIZE_MXE4M3:
     case CG_QUANTIZE_MXE5M2:
+    case CG_QUANTIZE_NVFP4:
     case CG_QUANTIZE_NF4: return q->flags & CG_FLAG_STOCHASTIC;
     case CG_QUANTIZE_RATE:
     case CG_QUANTIZE_STEP: return q->flags & CG_FLAG_UNBIASED;
@@ -196,7 +197,8 @@ static enum greatest_test_res compare_stages(const cg_op *op) {
     SAME("PermK", op->sample.id == CG_SAMPLE_PERMK, (t & CG_IS_PER_RANK_) != 0);
     SAME("random-k", op->sample.id == CG_SAMPLE_RANDK, (t & CG_SAMPLES_RATIO_) != 0);
     SAME("a codec of the user's", user, (t & CG_IS_USER_CODEC_) != 0);
-    SAME("own scales", q->id == CG_QUANTIZE_LLOYD || was_coded(q), (t & CG_OWNS_SCALES_) != 0);
+    SAME("own scales", q->id == CG_QUANTIZE_LLOYD || q->id == CG_QUANTIZE_NVFP4 || was_coded(q),
+        (t & CG_OWNS_SCALES_) != 0);
     SAME("behind a rotation", q->id == CG_QUANTIZE_LLOYD, (t & CG_WANTS_ROTATION_) != 0);
     SAME("two ends", q->id == CG_QUANTIZE_MINMAX, (t & CG_SCALES_ARE_ENDS_) != 0);
     SAME("votes", q->id == CG_QUANTIZE_SIGN, (t & CG_IS_SIGN_) != 0);
@@ -289,7 +291,7 @@ TEST traits_of_stages_are_what_was_asked(void) {
     PASSm(note);
 }
 TEST rows_stand_at_their_ids(void) {
-    static const unsigned counts[] = { 4, 5, 15, 27 };
+    static const unsigned counts[] = { 4, 5, 15, 29 };
     for (unsigned slot = 0; slot < CG_SLOT_CODE_; slot++) {
         unsigned id = 0;
         for (; cg_row_at_(slot, id); id++) {

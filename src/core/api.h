@@ -179,6 +179,8 @@ enum {
     CG_QUANTIZE_FLEX16,
     CG_QUANTIZE_RATE,
     CG_QUANTIZE_STEP,
+    CG_QUANTIZE_NVFP4,
+    CG_QUANTIZE_GEOMETRIC,
     CG_QUANTIZE_USER = 128 /* 128 to 255: the id of a cg_codec */
 };
 enum { /* names of version 0.1 */
@@ -194,7 +196,7 @@ enum { /* flags of a stage; what a bit means depends on the stage */
     CG_FLAG_UNSCALED = 1 /* samples: without the factor that makes them unbiased */,
     CG_FLAG_PRIVATE = 2 /* randk, rotate: every rank draws its own, so that errors of ranks are independent */,
     CG_FLAG_NEAREST = 1 /* quantizers: round to nearest instead of at random */,
-    CG_FLAG_STOCHASTIC = 1 /* f16, bf16, e4m3, e5m2, MX, NF4: round at random instead of to nearest */,
+    CG_FLAG_STOCHASTIC = 1 /* f16, bf16, e4m3, e5m2, MX, NVFP4, NF4: round at random instead of to nearest */,
     CG_FLAG_UNBIASED = 1 /* rate, step: round at random instead of with a dead zone */,
     CG_FLAG_MAX = 2 /* levels, dither: relative to the largest magnitude instead of the L2 norm */,
     CG_FLAG_CLIP = 2 /* terngrad: clip at 2.5 standard deviations */,
@@ -266,6 +268,11 @@ CG_API_ cg_op cg_fp8_e5m2(void);        /* cg_e5m2(512) */
 CG_API_ cg_op cg_mxfp4(void);
 CG_API_ cg_op cg_mxe4m3(void);
 CG_API_ cg_op cg_mxe5m2(void);
+/* 4-bit floats like those of mxfp4; 16 values share a scale in E4M3, and all values one float */
+CG_API_ cg_op cg_nvfp4(void);
+/* for values that a selection has left: a sign and 2^(bits-1) levels, 1 to 4 bits, evenly spaced on a logarithmic scale
+   between the smallest and the largest magnitude of the bucket (1 bit: their mean), to nearest; bucket 0: all values */
+CG_API_ cg_op cg_geometric(int bits, uint32_t bucket);
 CG_API_ cg_op cg_nf4(void); /* 4-bit normal quantiles; 64 values share a scale */
 /* Lloyd-Max levels of the normal distribution, 1 to 4 bits in steps of 1/32; needs cg_rotate before it */
 CG_API_ cg_op cg_lloyd(float bits);
@@ -342,7 +349,7 @@ CG_API_ cg_op cg_demo(float ratio);              /* cg_demo_dct */
 /* Functions that change an operator. */
 /* rounding to nearest: absmax, minmax, terngrad, levels, natural, dither */
 CG_API_ cg_op cg_nearest(cg_op op);
-/* rounding at random, so that the mean is kept: f16, bf16, e4m3, e5m2, mxfp4, mxe4m3, mxe5m2, nf4 */
+/* rounding at random, so that the mean is kept: f16, bf16, e4m3, e5m2, mxfp4, mxe4m3, mxe5m2, nvfp4, nf4 */
 CG_API_ cg_op cg_stochastic(cg_op op);
 CG_API_ cg_op cg_unbiased(cg_op op); /* rate, step: rounding at random, so that the mean is kept */
 /* levels (and qsgd), dither: relative to the largest magnitude of each bucket instead of the L2 norm */

@@ -176,8 +176,9 @@ static cg_status cg_body_put_(cg_info *info, const cg_plan_ *plan, const cg_extr
     if (s == CG_OK) s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
     /* buckets that cross blocks are measured before all their values would have been made */
-    if (lay.k > CG_BLOCK_ && lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ &&
-        CG_BLOCK_ % lay.bucket_size)
+    if (lay.vector_bytes ||
+        (lay.k > CG_BLOCK_ && lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ &&
+            CG_BLOCK_ % lay.bucket_size))
         cg_producer_make_all_(src);
     indices = cg_index_count_(plan, info->k);
     info->index_code = cg_index_code_(&info->op, plan, indices);

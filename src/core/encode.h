@@ -69,18 +69,22 @@ static cg_bucket_stats_ cg_measure_(
 }
 /* Stores the scales of a bucket in the packet. */
 static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *scales) {
+    const cg_byte_scale_ *byte_scale = e->lay->quantizer->byte_scale;
     unsigned per = e->lay->quantizer->scale_count;
-    if (e->lay->quantizer->scale_width == 1) { /* a power of two; see cg_e8m0_decode_ */
-        e->scales[bucket] = (uint8_t)(cg_as_bits_(scales[0]) >> 23);
+    if (byte_scale) {
+        e->scales[(size_t)e->lay->vector_bytes + bucket] = (uint8_t)byte_scale->put(
+            e->stage, scales[0], e->lay->vector_bytes ? cg_as_float_(cg_get32_(e->scales)) : 1.0f);
         return;
     }
     for (unsigned i = 0; i < per; i++) cg_put32_(e->scales + 4 * (bucket * per + i), cg_as_bits_(scales[i]));
 }
 /* The scales of a bucket, scale_count of them, from the scale section at p. */
 static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucket, float *scales) {
+    const cg_byte_scale_ *byte_scale = lay->quantizer->byte_scale;
     unsigned per = lay->quantizer->scale_count;
-    if (lay->quantizer->scale_width == 1) {
-        scales[0] = cg_e8m0_decode_(p[bucket]);
+    if (byte_scale) {
+        scales[0] = byte_scale->get(
+            p[(size_t)lay->vector_bytes + bucket], lay->vector_bytes ? cg_as_float_(cg_get32_(p)) : 1.0f);
         return;
     }
     for (unsigned i = 0; i < per; i++) scales[i] = cg_as_float_(cg_get32_(p + 4 * (bucket * per + i)));
@@ -133,6 +137,7 @@ static int cg_block_encoder_bucket_(
     if (enc->bucket_stats.absmax_bits >= CG_INF_BITS_) return 0;
     quantizer->set_scales(e->stage, &enc->bucket_stats, enc->scales);
     if (start >= enc->block_begin && !quantizer->rescale) cg_scales_put_(e, b, enc->scales);
+    if (lay->vector_bytes) cg_scales_get_(lay, e->scales, b, enc->scales); /* as rounded; such buckets lie in blocks */
     return 1;
 }
 /* out = v * full_scale / scale, 0 for a scale of 0. With a tiny scale both are multiplied by 2^100 first. */
@@ -336,24 +341,36 @@ CG_NOINLINE_ cg_status cg_source_clip_(cg_source_ *src, const cg_stage *clip, si
     }
     return CG_OK;
 }
+/* Statistics of values [start, last); CG_E_NONFINITE: one is not finite. */
+CG_NOINLINE_ cg_status cg_measure_waves_(const cg_encoder_ *e, size_t start, size_t last, cg_bucket_stats_ *stat) {
+    cg_bucket_stats_ stats[CG_WAVE_];
+    *stat = cg_bucket_stats_none_;
+    for (size_t block = start / CG_BLOCK_; block * CG_BLOCK_ < last; block += CG_WAVE_) {
+        int many = cg_wave_size_((last - 1) / CG_BLOCK_ - block + 1);
+        CG_PARALLEL_
+        for (int i = 0; i < many; i++) {
+            size_t from = (block + (size_t)i) * CG_BLOCK_, to = cg_min_(CG_BLOCK_, last - from) + from;
+            cg_measure_block_(e, from < start ? start : from, to, &stats[i]);
+        }
+        for (int i = 0; i < many; i++) cg_bucket_stats_merge_(stat, &stats[i]);
+        if (stat->absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+    }
+    return CG_OK;
+}
+/* A pass before all others: stores the float that all values share. */
+static cg_status cg_measure_vector_(const cg_encoder_ *e) {
+    cg_bucket_stats_ stat;
+    const cg_status s = cg_measure_waves_(e, 0, (size_t)e->lay->k, &stat);
+    cg_put32_(e->scales, cg_as_bits_(e->lay->quantizer->byte_scale->vector_scale(cg_as_float_(stat.absmax_bits))));
+    return s;
+}
 /* A pass before all others: measures buckets longer than a block, and stores their scales. */
 CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
     const size_t k = (size_t)e->lay->k, bucket_size = (size_t)e->lay->bucket_size;
-    cg_bucket_stats_ stats[CG_WAVE_];
     for (size_t b = 0; b * bucket_size < k; b++) {
-        const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket_size;
-        cg_bucket_stats_ stat = cg_bucket_stats_none_;
+        cg_bucket_stats_ stat;
         float scales[2];
-        for (size_t block = start / CG_BLOCK_; block * CG_BLOCK_ < last; block += CG_WAVE_) {
-            int many = cg_wave_size_((last - 1) / CG_BLOCK_ - block + 1);
-            CG_PARALLEL_
-            for (int i = 0; i < many; i++) {
-                size_t from = (block + (size_t)i) * CG_BLOCK_, to = cg_min_(CG_BLOCK_, last - from) + from;
-                cg_measure_block_(e, from < start ? start : from, to, &stats[i]);
-            }
-            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &stats[i]);
-            if (stat.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
-        }
+        if (cg_measure_waves_(e, b * bucket_size, cg_bucket_end_(e->lay, b), &stat) != CG_OK) return CG_E_NONFINITE;
         e->lay->quantizer->set_scales(e->stage, &stat, scales);
         cg_scales_put_(e, b, scales);
     }
@@ -430,6 +447,7 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
         cg_measure_long_buckets_(e) != CG_OK) {
         return CG_E_NONFINITE;
     }
+    if (lay->vector_bytes && cg_measure_vector_(e) != CG_OK) return CG_E_NONFINITE;
     end = blocks == 1 && !cg_is_coded_(lay) ? cg_encode_one_block_(e, &codes, &total)
                                             : cg_encode_waves_(e, blocks, &codes, &total);
     if (!end) return CG_E_NONFINITE;

@@ -333,6 +333,26 @@ static void cg_error_step_(const cg_op *op, uint64_t n, cg_error_ *e) {
     e->bound = e->is_biased ? cg_min_f64_(1.0, w) : w / 4.0;
     if (!e->is_biased) e->inflation = 1.0 + e->bound;
 }
+/* NVFP4: the scale of a bucket is rounded to E4M3, so that its largest value T, which should become 6, lies between
+   6/(1 + 1/16) and 6/(1 - 1/16); at random between 6/(1 + 1/8) and 6. Scales below 2^-6 are denormals and less exact:
+   their values are below T of all values times 6*2^-6/2688, and to nearest they may be lost. */
+static void cg_error_nvfp4_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    const double tiny = 6.0 / 64.0 / 2688.0, all = e->total > 16.0 ? e->total - 16.0 : 0.0;
+    (void)op;
+    if (e->is_biased) {
+        const double share = all * tiny * tiny;
+        e->bound = cg_error_to_nearest_(0.04, 0.25 / (6.0 / 1.0625), n);
+        e->bound = (e->bound + share) / (1.0 + share);
+        return;
+    }
+    e->bound = cg_error_between_(1.0 / 24.0, 0.0, 0.5 / (6.0 / 1.125), n) + all * (tiny / 12.0) * (tiny / 12.0) / 4.0;
+    e->step = 0.375;
+    e->inflation = 1.0 + e->bound;
+}
+/* geometric: one mean magnitude; more levels lie between the least and the largest magnitude, wherever those are. */
+static void cg_error_geometric_(const cg_op *op, uint64_t n, cg_error_ *e) {
+    e->bound = op->quantize.arg == 1 ? 1.0 - 1.0 / (double)n : -1.0;
+}
 /* D/(1 - D), where D is the distortion of Lloyd-Max levels for the normal distribution, which rotated values have to
    within 2 %. After fewer than three rounds distribution and bias depend on the data: two equal spikes have an error of
    1 after one round at 1 bit, and one of 1.03 D/(1 - D) after two at 4 bits. */
@@ -364,6 +384,7 @@ static void cg_stage_error_(const cg_op *op, const cg_plan_ *plan, unsigned slot
     memset(e, 0, sizeof *e);
     e->most = e->inflation = 1.0;
     e->count = (double)seen[slot];
+    e->total = (double)plan->max_selected;
     e->is_biased = cg_stage_is_biased_(slot, s);
     cg_stage_row_of_(slot, s)->error(op, seen[slot], e);
 }

@@ -18,7 +18,8 @@ typedef struct cg_layout_ {
     uint64_t bucket_size;           /* values that share scales; at least 1 */
     uint64_t bucket_count;          /* 0 if the quantizer needs nothing of a bucket */
     uint64_t scale_bytes, piece_table_bytes;
-    uint64_t codes_bytes; /* of the codes; with a value code, their maximum */
+    uint64_t vector_bytes; /* of the scales: a float that all values share, before them */
+    uint64_t codes_bytes;  /* of the codes; with a value code, their maximum */
 } cg_layout_;
 static int cg_is_coded_(const cg_layout_ *lay) { return cg_builds_value_codes_() && lay->value_code; }
 
@@ -65,6 +66,8 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_extra *extra, uint64_
     lay->bucket_count = lay->quantizer->needs == CG_NEEDS_NOTHING_ ? 0 : cg_quotient_up_(k, lay->bucket_size);
     lay->scale_bytes = cg_mul_sat_(
         lay->bucket_count, (uint64_t)lay->quantizer->scale_count * lay->quantizer->scale_width);
+    if (k && lay->quantizer->byte_scale && lay->quantizer->byte_scale->vector_scale) lay->vector_bytes = 4;
+    lay->scale_bytes = cg_add_sat_(lay->scale_bytes, lay->vector_bytes);
     lay->scale_bytes = cg_add_sat_(lay->scale_bytes, 3) & ~(uint64_t)3;
     lay->codes_bytes = cg_word_bytes_(cg_add_sat_(cg_mul_sat_(k / 32, lay->bits_x32), k % 32 * lay->bits_x32 / 32));
     lay->value_code = op->code.arg;

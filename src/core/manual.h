@@ -198,6 +198,17 @@
                                                                                     scales, as other tools read them
      nf4[:bucket]            4 + 32/bucket     biased    > .99*                     16 normal quantiles, 64 to a bucket
                                                                                     if left out (QLoRA)
+     nvfp4                   4.5 + 32/n        biased    > .98*                     NVIDIA's 4 bits: as mxfp4, but 16
+                                                                                    values share a scale in E4M3, and
+                                                                                    all values one float
+     nvfp4:stochastic        4.5 + 32/n        unbiased  .0725                      the same, rounded at random
+     geometric:bits[:bucket] bits + 64/bucket  biased    data decides               behind a selection: a sign, and
+                                                                                    2^(bits-1) levels on a logarithmic
+                                                                                    scale; 1 to 4 bits. It keeps .84 of
+                                                                                    the energy of a heavy-tailed vector
+                                                                                    in topk:0.01|geometric:2; rate keeps
+                                                                                    .98 in topk:0.01|rate:2, and more
+                                                                                    in topk:0.01|rate:4: take that one
      f16:stochastic          16                unbiased  2^-22                      floats rounded at random to one of
      bf16:stochastic         16                unbiased  2^-16                      their neighbours: small parts of a
      e4m3:512:stochastic     8 + 32/bucket     unbiased  .0035                      gradient are kept on average, so no
@@ -300,7 +311,10 @@
      qsparse:r:s             varies            biased    share .97 at s = 127;      topk:r|levels:s (Basu 19)
                                                          below 0 if s < sqrt(k)
      cocktail:p:r:bits       varies            biased    share .92 at .1:.1:4       randk:p:unscaled|topk:r|
-                                                                                    absmax:bits:512:nearest (Wang 23)
+                                                                                    absmax:bits:512:nearest (Wang 23);
+                                                                                    of qsparse, too, rate:4 in place of
+                                                                                    the quantizer has less error in
+                                                                                    fewer bits
      demo_dct:r              varies            biased                               dct|chunked:64:r (DeMo, Peng 24)
    matrices, row-major, n = rows*cols: no other stage may be added
      lowrank:rank:rows:cols  32 rank           biased                               two factors by one power iteration

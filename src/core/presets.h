@@ -60,6 +60,10 @@ CG_API_ cg_op cg_fp8_e5m2(void) { return cg_e5m2(512); }
 CG_API_ cg_op cg_mxfp4(void) { return cg_op_quantize_(CG_QUANTIZE_MXFP4, 0, 0, 0.0f); }
 CG_API_ cg_op cg_mxe4m3(void) { return cg_op_quantize_(CG_QUANTIZE_MXE4M3, 0, 0, 0.0f); }
 CG_API_ cg_op cg_mxe5m2(void) { return cg_op_quantize_(CG_QUANTIZE_MXE5M2, 0, 0, 0.0f); }
+CG_API_ cg_op cg_nvfp4(void) { return cg_op_quantize_(CG_QUANTIZE_NVFP4, 0, 0, 0.0f); }
+CG_API_ cg_op cg_geometric(int bits, uint32_t bucket) {
+    return cg_op_quantize_(CG_QUANTIZE_GEOMETRIC, bits, bucket, 0.0f);
+}
 CG_API_ cg_op cg_nf4(void) { return cg_op_quantize_(CG_QUANTIZE_NF4, 0, 64, 0.0f); }
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket) {
     cg_op op = cg_coded(cg_minmax(bits, bucket), CG_CODE_HUFFMAN);

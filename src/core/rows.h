@@ -151,19 +151,21 @@ static const cg_selection_ cg_selections_[] = {
 
 /* ---- quantizers ---- */
 
-/* needs, scale_count, scale_width, measure, set_scales, legal */
-#define CG_NO_SCALES_ CG_NEEDS_NOTHING_, 0, 4, NULL, NULL, NULL
-#define CG_MEAN_AFTERWARDS_ CG_NEEDS_SUM_AFTERWARDS_, 1, 4, NULL, NULL, cg_legal_magnitude_
+/* needs, scale_count, scale_width, byte_scale, measure, set_scales, legal */
+#define CG_NO_SCALES_ CG_NEEDS_NOTHING_, 0, 4, NULL, NULL, NULL, NULL
+#define CG_MEAN_AFTERWARDS_ CG_NEEDS_SUM_AFTERWARDS_, 1, 4, NULL, NULL, NULL, cg_legal_magnitude_
 #define CG_SCALES_(count, measure, set, legal) \
-  CG_NEEDS_BUCKET_STATS_, count, 4, cg_measure_##measure##_, cg_set_scales_##set##_, cg_legal_##legal##_
+  CG_NEEDS_BUCKET_STATS_, count, 4, NULL, cg_measure_##measure##_, cg_set_scales_##set##_, cg_legal_##legal##_
 #define CG_E8M0_(element) /* one byte */ \
-  CG_NEEDS_BUCKET_STATS_, 1, 1, cg_measure_absmax_, cg_set_scales_mx_##element##_, cg_legal_magnitude_
+  CG_NEEDS_BUCKET_STATS_, 1, 1, &cg_byte_e8m0_, cg_measure_absmax_, cg_set_scales_mx_##element##_, cg_legal_magnitude_
+#define CG_E4M3_SCALES_ /* one byte, and one float for all */ \
+  CG_NEEDS_BUCKET_STATS_, 1, 1, &cg_byte_e4m3_, cg_measure_absmax_, cg_set_scales_absmax_, cg_legal_magnitude_
 /* output, bits, fixed_bucket, full_scale, levels, bits_x32 */
 #define CG_PACKED_(bits) CG_OUTPUT_PACKED_, bits, 0, 0.0f, NULL, NULL
 #define CG_GRID_(levels) CG_OUTPUT_SYMBOLS_, 0, 0, 0.0f, cg_levels_##levels##_, NULL
 #define CG_PACKED_GRID_(bits, levels) CG_OUTPUT_PACKED_, bits, 0, 0.0f, cg_levels_##levels##_, NULL
 #define CG_LEVELS16_ CG_OUTPUT_LEVELS_, 16, 0, 0.0f, NULL, NULL
-#define CG_RATE_SCALES_ CG_NEEDS_BUCKET_STATS_, 2, 4, NULL, NULL, cg_legal_rate_
+#define CG_RATE_SCALES_ CG_NEEDS_BUCKET_STATS_, 2, 4, NULL, NULL, NULL, cg_legal_rate_
 #define CG_RATE_TRAITS_ CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_ | CG_OWNS_SCALES_ | CG_LENGTH_VARIES_
 #define CG_TABLE_(bits, bucket, full_scale) CG_OUTPUT_SYMBOLS_, bits, bucket, full_scale, NULL, NULL
 /* rescale, stored_absmax_bits, stored_limit, promise */
@@ -258,6 +260,11 @@ static const cg_quantizer_ cg_quantizers_[] = {
         CG_VALUE_(0.005f, 8.0f), CG_RATE_SCALES_, CG_LEVELS16_, rate, rate, CG_ENTROPY_CODED_(rate), rate),
     CG_ROW_(STEP, "step", "share=0.5", CG_STALLS_("step"), CG_UNBIASED_, CG_RATE_TRAITS_, CG_NO_ARG_, CG_NO_SIZE_,
         CG_VALUE_(0.001f, 1024.0f), CG_RATE_SCALES_, CG_LEVELS16_, rate, rate, CG_ENTROPY_CODED_(step), step),
+    CG_ROW_(NVFP4, "nvfp4", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_ | CG_OWNS_SCALES_,
+        CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, CG_E4M3_SCALES_, CG_TABLE_(4, 16, 1.0f), mx4, mx4, CG_TOTAL_, nvfp4),
+    CG_ROW_(GEOMETRIC, "geometric", "bits=2:bucket=512", CG_STALLS_("geometric"), CG_NO_FLAGS_, CG_IS_BIASED_,
+        CG_ARG_(1, 4), CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(2, magnitudes, magnitudes, magnitudes),
+        CG_TABLE_(0, 0, 0.0f), geometric, geometric, CG_TOTAL_, geometric),
 };
 #undef CG_ROW_
 #undef CG_PLAIN_

@@ -72,6 +72,7 @@ enum {
 typedef struct cg_error_ {
     double bound;       /* E|C(v) - v|^2 <= bound |v|^2, the least that is known; -1: none is */
     double least, most; /* a biased stage that leaves some values as they are, and no others: their share of |v|^2 */
+    double total;       /* values that the quantizer sees in all; set before */
     double count;       /* a selection: how many values it keeps, in expectation; -1: data decides */
     double inflation;   /* E|C(v)|^2 <= inflation |v|^2 by the papers, for error feedback; 1 if the stage is biased */
     double step;        /* a grid around zero: its step as a share of the largest magnitude of a bucket; 0: unknown */

@@ -12,14 +12,13 @@ static int cg_scales_legal_(const cg_decoder_ *d) {
     float scales[2];
     if (!quantizer || !quantizer->scale_count) return 1;
     for (size_t b = 0; b < (size_t)d->lay.bucket_count; b++) {
-        if (quantizer->scale_width == 1) {
-            if (d->scales[b] == 255) return 0;
-            continue;
-        }
+        if (quantizer->byte_scale && d->scales[(size_t)d->lay.vector_bytes + b] > quantizer->byte_scale->largest)
+            return 0;
         cg_scales_get_(&d->lay, d->scales, b, scales);
         if (!quantizer->legal(scales)) return 0;
     }
-    return cg_padding_zero_(d->scales, d->lay.bucket_count * quantizer->scale_count * quantizer->scale_width * 8);
+    return cg_padding_zero_(
+        d->scales, (d->lay.vector_bytes + d->lay.bucket_count * quantizer->scale_count * quantizer->scale_width) * 8);
 }
 /* Prefetches the first half of the next chunk's codes, which makes the hardware fetch the rest; all of it is slower. */
 static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {

@@ -1,6 +1,7 @@
 # COMPGRAD_ONLY: a build has the stages that it names, with the same packets as a whole build, and refuses others by name.
 # Sourced by tests/job.sh.
-texts='randk:0.1 permk:4 cyclic:3 clip:2 rotate:2 dct lowrank:2:20:50 atomo:2:20:50 topk:0.05 threshold:100 dgc:0.05
+texts='randk:0.1 permk:4 cyclic:3 clip:2 nvfp4 geometric:2
+    rotate:2 dct lowrank:2:20:50 atomo:2:20:50 topk:0.05 threshold:100 dgc:0.05
     mstopk:0.05
     sidco:0.05 wangni:0.1 wangnivar:0.5 bins:50 sides:0.05 side:0.05 chunked:64:0.1 blocks:8 given:0 variance:1
     f16 bf16 sign efsign absmax:4:64 minmax:4:64 terngrad levels:4:64 flexpoint:4:64 trits:1 strom:100 onebit:64

@@ -136,6 +136,42 @@ CG_DECODE_FN_(cg_decode_nf4_) {
     for (int i = 0; i < 16; i++) table[i] = cg_times_(cg_nf4_values_[i], scales[0]);
     CG_KERNEL_(kernels, table_decode(table, in, n, out, stream));
 }
+/* geometric: 2^(bits-1) levels from lo to hi, each in the middle of its part of the logarithmic scale; bits 1..4. The
+   roots are correctly rounded, so that the levels are the same everywhere. */
+static int cg_geometric_levels_(const cg_stage *stage, const float *scales, float *level) {
+    const int count = 1 << (stage->arg - 1);
+    double ratio = scales[0] > 0.0f ? (double)scales[1] / (double)scales[0] : 1.0, at = (double)scales[0];
+    for (int i = 1; i < count; i *= 2) ratio = cg_sqrt_(ratio); /* the count-th root */
+    at *= cg_sqrt_(ratio);
+    for (int i = 0; i < count; i++) {
+        level[i] = cg_saturate64_(at);
+        at *= ratio;
+    }
+    return count;
+}
+CG_ENCODE_FN_(cg_encode_geometric_) {
+    cg_bucketizer_ thresholds;
+    float level[8];
+    const int count = cg_geometric_levels_(stage, scales, level);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
+    thresholds.inv_scale = 1.0f;
+    thresholds.limit_count = count - 1;
+    thresholds.sign_bit = (uint8_t)count;
+    for (int i = 0; i + 1 < count; i++) thresholds.limit[i] = (float)(((double)level[i] + (double)level[i + 1]) * 0.5);
+    CG_KERNEL_(kernels, bucketize(&thresholds, v, n, out, NULL, NULL));
+    return 0;
+}
+CG_DECODE_FN_(cg_decode_geometric_) {
+    float table[16] = { 0.0f }, level[8];
+    const int count = cg_geometric_levels_(stage, scales, level);
+    for (int i = 0; i < count; i++) {
+        table[i] = level[i];
+        table[count + i] = -level[i];
+    }
+    CG_KERNEL_(kernels, table_decode(table, in, n, out, stream));
+}
 CG_ENCODE_FN_(cg_encode_dynamic_) {
     CG_UNUSED_(stage);
     CG_UNUSED_(key);

@@ -26,11 +26,20 @@ typedef struct cg_bucket_stats_ {
     uint64_t count;     /* values; set by the loop, not by measure */
 } cg_bucket_stats_;
 
+/* How a scale is stored in a byte, perhaps times a float that all values share, which then stands before the bytes. */
+typedef struct cg_byte_scale_ {
+    uint8_t largest;                     /* larger bytes are no scales */
+    float (*vector_scale)(float absmax); /* of all values; NULL: there is none */
+    /* of what set_scales has made of a bucket */
+    unsigned (*put)(const cg_stage *stage, float scale, float vector_scale);
+    float (*get)(unsigned byte, float vector_scale);
+} cg_byte_scale_;
 /* A row of the table of quantizers, in core/rows.h. The functions may be called from several threads at once. */
 typedef struct cg_quantizer_ {
     cg_stage_row_ stage;
     uint8_t needs;                    /* CG_NEEDS_* */
     uint8_t scale_count, scale_width; /* stored per bucket: how many, of so many bytes */
+    const cg_byte_scale_ *byte_scale; /* NULL: scales are floats */
     /* adds n values, at most CG_CHUNK_, to *stat */
     void (*measure)(
         const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat);
@@ -243,6 +252,62 @@ CG_SET_SCALES_MX_(cg_set_scales_mx_e2m1_, 2, 6.0)
 CG_SET_SCALES_MX_(cg_set_scales_mx_e4m3_, 8, 448.0)
 CG_SET_SCALES_MX_(cg_set_scales_mx_e5m2_, 15, 57344.0)
 #undef CG_SET_SCALES_MX_
+/* E8M0, which set_scales has already rounded to. */
+static unsigned cg_e8m0_put_(const cg_stage *stage, float scale, float vector_scale) {
+    (void)stage;
+    (void)vector_scale;
+    return cg_as_bits_(scale) >> 23;
+}
+static float cg_e8m0_get_(unsigned byte, float vector_scale) {
+    (void)vector_scale;
+    return cg_e8m0_decode_(byte);
+}
+static const cg_byte_scale_ cg_byte_e8m0_ = { 254, NULL, cg_e8m0_put_, cg_e8m0_get_ };
+/* NVFP4: the value 6 of E2M1 stands for the largest magnitude of the bucket, times a scale in E4M3, of which the
+   largest, 448, stands for the largest of all. The float of all values is rounded up, so that no scale is larger. The
+   scale of a bucket is to nearest; at random it must not cut off the largest value, and is rounded up, too. */
+static float cg_nvfp4_vector_scale_(float absmax) {
+    float scale = (float)((double)absmax / 2688.0);
+    if ((double)scale * 2688.0 < (double)absmax) scale = cg_as_float_(cg_as_bits_(scale) + 1);
+    return scale;
+}
+static double cg_e4m3_value_(unsigned byte) { return 256.0 * (double)cg_f16_decode_((byte & 0x7fu) << 7); }
+static float cg_nvfp4_get_(unsigned byte, float vector_scale) {
+    return (float)(cg_e4m3_value_(byte) * (double)vector_scale);
+}
+static unsigned cg_nvfp4_put_(const cg_stage *stage, float absmax, float vector_scale) {
+    const double scale = vector_scale > 0.0f ? (double)absmax / (6.0 * (double)vector_scale) : 0.0;
+    const float nearest = (float)scale;
+    uint8_t byte;
+    cg_fp8_encode_scalar_(&nearest, 1, 1.0f, 0, &byte);
+    if (stage->flags & CG_FLAG_STOCHASTIC && cg_e4m3_value_(byte) < scale && byte < 0x7e) byte++;
+    return byte;
+}
+static const cg_byte_scale_ cg_byte_e4m3_ = { 0x7e, cg_nvfp4_vector_scale_, cg_nvfp4_put_, cg_nvfp4_get_ };
+/* geometric: the smallest magnitude but 0, and the largest; for one level their mean. */
+static void cg_measure_magnitudes_(
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
+    uint32_t least = cg_as_bits_(stat->lo) - 1; /* 0 becomes the largest number */
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, CG_KERNEL_(kernels, absmax_bits(v, n)));
+    if (stage->arg == 1) {
+        stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_ABS_);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t m = (cg_load_bits_(v, i) & CG_ABS_MASK_) - 1;
+        least = m < least ? m : least;
+    }
+    stat->lo = cg_as_float_(least + 1);
+}
+static void cg_set_scales_magnitudes_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
+    scales[0] = stat->lo;
+    scales[1] = cg_as_float_(stat->absmax_bits);
+    if (stage->arg == 1) scales[0] = scales[1] = cg_saturate64_(stat->sums[0] / (double)stat->count);
+    if (!stat->absmax_bits) scales[0] = scales[1] = 0.0f;
+}
+static int cg_legal_magnitudes_(const float *scales) {
+    return cg_as_bits_(scales[0]) < CG_INF_BITS_ && cg_as_bits_(scales[1]) < CG_INF_BITS_ && scales[0] <= scales[1];
+}
 static int cg_legal_magnitude_(const float *scales) { return cg_as_bits_(scales[0]) < CG_INF_BITS_; }
 static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }
 static int cg_legal_range_(const float *scales) {
