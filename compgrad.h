@@ -207,11 +207,12 @@
      nvfp4:stochastic        4.5 + 32/n        unbiased  .0725                      the same, rounded at random
      geometric:bits[:bucket] bits + 64/bucket  biased    data decides               behind a selection: a sign, and
                                                                                     2^(bits-1) levels on a logarithmic
-                                                                                    scale; 1 to 4 bits. It keeps .84 of
-                                                                                    the energy of a heavy-tailed vector
-                                                                                    in topk:0.01|geometric:2; rate keeps
-                                                                                    .98 in topk:0.01|rate:2, and more
-                                                                                    in topk:0.01|rate:4: take that one
+                                                                                    scale; 1 to 4 bits. In topk:0.01|
+                                                                                    geometric:2 it leaves .11 to .14 of
+                                                                                    the energy as error, absmax .8 to .9
+                                                                                    in as many bits; with 3 bits or more
+                                                                                    rate is better: .001 to .003 in
+                                                                                    topk:0.01|rate:4, not .006
      f16:stochastic          16                unbiased  2^-22                      floats rounded at random to one of
      bf16:stochastic         16                unbiased  2^-16                      their neighbours: small parts of a
      e4m3:512:stochastic     8 + 32/bucket     unbiased  .0035                      gradient are kept on average, so no
@@ -315,9 +316,9 @@
                                                          below 0 if s < sqrt(k)
      cocktail:p:r:bits       varies            biased    share .92 at .1:.1:4       randk:p:unscaled|topk:r|
                                                                                     absmax:bits:512:nearest (Wang 23);
-                                                                                    of qsparse, too, rate:4 in place of
-                                                                                    the quantizer has less error in
-                                                                                    fewer bits
+                                                                                    rate in place of the quantizer, as in
+                                                                                    topk:0.01|rate:4, has a tenth of the
+                                                                                    error at as many bits (qsparse too)
      demo_dct:r              varies            biased                               dct|chunked:64:r (DeMo, Peng 24)
    matrices, row-major, n = rows*cols: no other stage may be added
      lowrank:rank:rows:cols  32 rank           biased                               two factors by one power iteration

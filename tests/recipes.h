@@ -78,7 +78,6 @@
     { "nvfp4:stochastic", NULL, NORMAL, 0.02217, 0.0725, 0 },
     { "geometric:bits[:bucket]", "topk:0.01|geometric:2", HEAVY, 0.5501, ANY, 0.842 },
     { "topk:0.01|geometric:2", NULL, HEAVY, 0.5501, ANY, 0.842 },
-    { "topk:0.01|rate:2", NULL, HEAVY, 0.4789, 1, 0.9752 },
     { "topk:0.01|rate:4", NULL, HEAVY, 0.4666, 1, 0.9983 },
     /* clips */
     { "clip:s", "clip:2.5", HEAVY, 0.2739, 1, 0 },
