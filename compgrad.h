@@ -316,7 +316,7 @@
                                                          below 0 if s < sqrt(k)
      cocktail:p:r:bits       varies            biased    share .92 at .1:.1:4       randk:p:unscaled|topk:r|
                                                                                     absmax:bits:512:nearest (Wang 23);
-                                                                                    rate in place of the quantizer, as in
+                                                                                    rate in place of quantizers, as in
                                                                                     topk:0.01|rate:4, has a tenth of the
                                                                                     error at as many bits (qsparse too)
      demo_dct:r              varies            biased                               dct|chunked:64:r (DeMo, Peng 24)
