@@ -103,10 +103,12 @@ static void measure(void (*f)(void), const char *name, const char *text) {
             cg_isa_name(cg_isa_used()));
 }
 
+static const cg_segments *segments; /* of x, or NULL */
 static void whole(const char *text) {
     golden_fill(x, n);
     if (golden_side(&op, &tag, x, n, &side)) exit(1);
-    cap = cg_bound(&op, n), scratch_bytes = cg_scratch(&op, n);
+    side.segments = segments;
+    cap = cg_bound_with(&op, &side, n), scratch_bytes = cg_scratch_with(&op, &side, n);
     packet = malloc(cap + 1), scratch = malloc(scratch_bytes + 1);
     measure(compress, "compress", text);
     measure(decode, "decode", text);
@@ -301,6 +303,15 @@ int main(void) {
                 n = large ? (size_t)GOLDEN_MAX : golden_cases[i].n;
                 whole(golden_cases[i].op);
             }
+        for (int i = 0; i < GOLDEN_SEGMENTED; i++, tried++) {
+            golden_cut cut;
+            cg_extra cut_side = CG_ZERO;
+            n = golden_segmented[i].n;
+            if (cg_op_parse(&op, golden_text(golden_segmented[i].op, n, &cut, &cut_side)) != CG_OK) return 1;
+            segments = cut_side.segments;
+            whole(golden_segmented[i].op);
+            segments = NULL;
+        }
         for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) routes(ways[i]);
         memories();
         sketches(5, 0), sketches(4, 300), sketches(15, 300);
