@@ -398,6 +398,7 @@ static cg_status exchange(how way, const cg_exchange_desc *desc, float *x, void 
     return s;
 }
 
+static uint32_t sum_by, dense_flags; /* desc.sum and desc.flags */
 static int exchange_is_wrong(const char *op, cg_route route) {
     static float x[VALUES], first[VALUES], other[VALUES];
     cg_exchange_desc desc = CG_ZERO;
@@ -405,6 +406,8 @@ static int exchange_is_wrong(const char *op, cg_route route) {
     void *mem;
     int way, bad = cg_op_parse(&desc.op, op) != CG_OK;
     desc.route = (uint32_t)route;
+    desc.sum = sum_by;
+    desc.flags = dense_flags;
     bytes = cg_exchange_memory(&desc, &mpi.transport, VALUES);
     mem = malloc(bytes + 1);
     for (way = 0; mem && way < WAYS; way++) {
@@ -437,6 +440,13 @@ TEST exchanges_do_not_depend_on_blocking(void) {
         bad += exchange_is_wrong("absmax:8:512", CG_ROUTE_SCATTER) + exchange_is_wrong("topk:0.05", CG_ROUTE_SHARED);
         bad += exchange_is_wrong("dense", CG_ROUTE_SERVER) + exchange_is_wrong("topk:0.01", CG_ROUTE_REGION);
     }
+    mpi.chunk = whole;
+    for (sum_by = CG_SUM_RING; sum_by <= CG_SUM_HALVING; sum_by++)
+        bad += exchange_is_wrong("dense", CG_ROUTE_LINEAR) + exchange_is_wrong("topk:0.05", CG_ROUTE_SHARED);
+    sum_by = CG_SUM_AUTO;
+    dense_flags = CG_IN_PLACE;
+    bad += exchange_is_wrong("dense", CG_ROUTE_LINEAR);
+    dense_flags = 0;
     ASSERT_EQ_FMT(0, together(bad), "%d");
     PASS();
 }
