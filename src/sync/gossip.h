@@ -225,7 +225,9 @@ static cg_status cg_gossip_make_(cg_gossip *g, const cg_gossip_desc *d, const fl
     g->mine = 1; /* what everybody knows: zeros */
     for (size_t k = 0; k < g->peers; k++) g->peer[k].have = 1, g->peer[k].replicated = 1;
     if (cg_gossip_has_(d, CG_GOSSIP_FROM_DENSE_)) {
-        g->mine = cg_gossip_hash_(tag.seed, x0, 4 * d->n) | 2;
+        g->mine = tag.seed;
+        for (size_t i = 0; i < d->n; i++) g->mine = cg_mix64_(g->mine ^ cg_load_bits_(x0, i));
+        g->mine |= 2;
         for (size_t k = 0; k < g->peers; k++) g->peer[k].have = 0, g->peer[k].replicated = 0;
     }
     if (cg_gossip_has_(d, CG_GOSSIP_OWN_IS_X_)) memcpy(g->own, x0, 4 * d->n);
