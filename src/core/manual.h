@@ -102,8 +102,8 @@
    stages that they are made of. Dense f32 values, packed symbols and the codes eliasfano and bitmap are always there.
    COMPGRAD_WITH_SEGMENTS keeps packets with segments. An operator or packet with a stage that was left out, or with
    segments that were, is CG_E_VERSION, and the sentence names the stage: that of cg_op_parse_why, of cg_op_about, or
-   of a report. With gcc -Os, COMPGRAD_NO_SIMD, -ffunction-sections and
-   -Wl,--gc-sections, topk and f16 take less than 40 KB.
+   of a report. With gcc -Os, COMPGRAD_NO_SIMD,
+   -ffunction-sections, -fno-asynchronous-unwind-tables and -Wl,--gc-sections, topk and f16 take less than 40 KB.
 
    CHOOSING. cg_op_about(&op, n, &about) says, without a vector, whether an operator is unbiased, how large its error is
    at most, how many bits it takes, whether it needs error feedback and whether all its packets have one length; or why

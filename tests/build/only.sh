@@ -59,13 +59,10 @@ if long; then
 fi
 if takes $CC -Wl,--gc-sections -fno-asynchronous-unwind-tables && has size; then
     have TOPK F16
-    for unwind in "" -fno-asynchronous-unwind-tables; do # a device has nothing that reads those tables
-        built "a small device" $CC $small $with -DSMALL -ffunction-sections -fdata-sections $unwind -Wl,--gc-sections \
-            -I. tests/build/only.c -o "$tmp/small" && check "a small device runs" "$tmp/small"
-        most=40960
-        [ -n "$unwind" ] || most=45000
-        check "topk and f16 are small $unwind" few "$tmp/small" $most && cat "$tmp/log"
-    done
+    # a device has nothing that reads unwind tables
+    built "a small device" $CC $small $with -DSMALL -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables \
+        -Wl,--gc-sections -I. tests/build/only.c -o "$tmp/small" && check "a small device runs" "$tmp/small" &&
+        check "topk and f16 are small" few "$tmp/small" 40960 && cat "$tmp/log"
 else
     skip "no --gc-sections or size: the size of topk and f16"
 fi
