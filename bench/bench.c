@@ -515,6 +515,27 @@ static void sides_encode(const cg_op *op, const float *restrict x, size_t n, pla
     p->k = k;
 }
 
+/* One step for all values, and levels of 16 bits, without an entropy code. */
+static void steps_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
+    int16_t *codes = (int16_t *)(void *)p->codes;
+    double squares = 0;
+    float inverse;
+    size_t i;
+    (void)op;
+    for (i = 0; i < n; i++) squares += (double)x[i] * (double)x[i];
+    p->scales[0] = (float)sqrt(squares / (double)n);
+    inverse = p->scales[0] > 0 ? 1.0f / p->scales[0] : 0;
+    for (i = 0; i < n; i++) {
+        float t = x[i] * inverse;
+        codes[i] = (int16_t)(t < 0 ? t - 0.3f : t + 0.3f);
+    }
+}
+static void steps_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
+    const int16_t *codes = (const int16_t *)(const void *)p->codes;
+    size_t i;
+    (void)op;
+    for (i = 0; i < n; i++) y[i] = (float)codes[i] * p->scales[0];
+}
 static void natural_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     uint16_t *h = (uint16_t *)(void *)p->codes;
     size_t i;
@@ -977,6 +998,11 @@ static const row rows[] = { { "dense", BOTH, 0, 0.45f, 0, "memcpy", copy_encode,
     { "onebit:512", BOTH, 0, 0, 0, "loop", onebit_encode, onebit_decode },
     { "strom:1", BOTH, 0, 0, 0, "loop", ternary_encode, ternary_decode },
     { "threelc:1", BOTH, 0, 0, 0, "loop", threelc_encode, threelc_decode },
+
+    { "rate:0.1", BOTH, 0.40f, 0.50f, 0, "loop", steps_encode, steps_decode },
+    { "rate:0.5", BOTH, 0.13f, 0.15f, 0, "loop", steps_encode, steps_decode },
+    { "rate:2", BOTH, 0.10f, 0.11f, 0, "loop", steps_encode, steps_decode },
+    { "rate:4", BOTH, 0.10f, 0.11f, 0, "loop", steps_encode, steps_decode },
 
     { "rotate:1|sign", BOTH, 0.35f, 0, 0, "butterfly", rotated_encode, rotated_decode },
     { "rotate:2|sign", BOTH, 0.20f, 0, 0, "butterfly", rotated_encode, rotated_decode },

@@ -106,7 +106,7 @@ FUZZ_FN float fuzz_wrong(uint32_t r) { return fuzz_from_bits(r % 3 ? 0x7f800000u
 /* ---- operators ---- */
 
 /* In the texts below: r a ratio, b bits, s a size, w workers, l levels, v a value; what follows % is replaced. */
-static const char *const fuzz_stages[5][28] = { { "randk:%r", "randk:%r:unscaled", "randk:k=%s", "permk:%w",
+static const char *const fuzz_stages[5][32] = { { "randk:%r", "randk:%r:unscaled", "randk:k=%s", "permk:%w",
                                                     "permk:%w:unscaled", "", "", "", "", "" },
     { "rotate:1", "rotate:2", "dct", "", "", "" },
     { "topk:%r", "topk:k=%s", "threshold:%v", "dgc:%r", "mstopk:%r", "mstopk:k=%s", "sidco:%r", "wangni:%r",
@@ -115,7 +115,7 @@ static const char *const fuzz_stages[5][28] = { { "randk:%r", "randk:%r:unscaled
     { "f16", "bf16", "sign", "efsign", "absmax:%b:%s", "absmax:%b:%s:nearest", "minmax:%b:%s", "minmax:%b:%s:norm",
         "terngrad", "terngrad:nearest:clip", "levels:%l", "levels:%l:%s:max", "flexpoint:%b:%s", "flex16:%s",
         "trits:1.%s", "strom:%v", "onebit:%s", "mean", "natural", "dither:%b:%s", "dynamic8:%s", "e4m3:%s", "e5m2:%s",
-        "mxfp4", "nf4:%s", "lloyd:%b", "", "" },
+        "mxfp4", "nf4:%s", "lloyd:%b", "rate:%v", "rate:%v:unbiased", "step:%v", "step:%v:unbiased", "", "" },
     { "eliasfano", "bitmap", "golomb", "gamma", "delta", "omega", "huffman", "quartic", "golomb|huffman",
         "golomb|omega", "bitmap|huffman", "", "", "", "", "", "" } };
 
@@ -153,7 +153,7 @@ FUZZ_FN cg_op fuzz_op(fuzz_input *in, size_t n) {
     }
     for (int slot = 0; slot < 5; slot++) {
         uint32_t many = 0;
-        while (many < 28 && fuzz_stages[slot][many]) many++;
+        while (many < 32 && fuzz_stages[slot][many]) many++;
         fuzz_stage_text(in, fuzz_stages[slot][fuzz_below(in, many)], stage, sizeof stage);
         if (!stage[0]) continue;
         snprintf(longer, sizeof longer, "%s%s%s", whole, whole[0] ? "|" : "", stage);

@@ -15,7 +15,7 @@ static const char *const ops[] = { "dense", "topk:0.05", "dgc:0.1", "randk:0.2",
     "absmax:8:512", "efsign", "terngrad", "topk:0.1|absmax:4:64", "qsgd:4", "eden:2", "dense|huffman", "wangni:0.1",
     "topk:0.05|golomb", "demo:0.1", "permk:8", "sign", "natural", "f16", "chunked:100:0.1", "blocks:16", "threshold:1",
     "rotate:1|topk:0.1", "randk:0.5|topk:0.1", "sidco:0.1", "mstopk:0.1", "levels:4", "flexpoint:4:64", "trits:1.5",
-    "lowrank:2:10:12", "atomo:2:10:12" };
+    "lowrank:2:10:12", "atomo:2:10:12", "rate:1", "rate:2:unbiased" };
 enum { OPS = sizeof ops / sizeof *ops };
 
 typedef struct setting {

@@ -150,7 +150,7 @@ static void check_values(const trial *t, block *y) {
     const cg_op *op = &t->op;
     const uint8_t random = op->select.id == CG_SELECT_WANGNI || op->select.id == CG_SELECT_WANGNIVAR ||
         op->select.id == CG_SELECT_BINS;
-    const int as_it_was = !op->sample.id && !op->transform.id && !op->quantize.id && !random;
+    const int as_it_was = !op->sample.id && !op->transform.id && !op->quantize.id && !op->clip.id && !random;
     block z = take(4 * t->n, t->off >> 6 & 3);
     float alpha = 0.25f, beta = 0.5f;
     for (size_t i = 0; i < t->n; i++) {
