@@ -61,6 +61,8 @@ static const method methods[] = {
         "very many workers: traffic does not grow with them" },
     { "powersgd", "lowrank:2", 0, CG_EF_CLASSIC, LAYERS, CG_ROUTE_AUTO, CG_FOLD_MEAN, 0, .5f, 4,
         "large matrices and a good allreduce" },
+    { "rate", "rate:0.4", 0, CG_EF_CLASSIC, 0, CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0, .9f, 1,
+        "the least error for its bits: momentum and rate stay as they are" },
     { "efsign", "efsign", 0, CG_EF_CLASSIC, CARRY, CG_ROUTE_SCATTER, CG_FOLD_MEAN, 0, 0, 6,
         "one bit both ways, little work: the safe choice" },
     { "onebit", "onebit:512", 0, CG_EF_CLASSIC, CARRY, CG_ROUTE_SCATTER, CG_FOLD_MEAN, 0, 0, 6,

@@ -24,13 +24,17 @@ static const struct {
     { "absmax:8:512:nearest", "", 0, N }, { "minmax:8:512", "unbiased", 0, N }, { "flexpoint:8:512", "", 0, N },
     { "absmax:4:512", "unbiased", 0, N }, { "absmax:4:512:nearest", "", 0, N }, { "minmax:4:512", "unbiased", 0, N },
     { "levels:7:512:max", "unbiased", 0, N }, { "levels:7:512", "unbiased: QSGD", 0, N },
-    { "dither:4:512:max", "unbiased", 0, N }, { "mxfp4", "", 0, N }, { "nf4", "", 0, N },
+    { "dither:4:512:max", "unbiased", 0, N }, { "mxfp4", "", 0, N }, { "nvfp4", "", 0, N }, { "nf4", "", 0, N },
     { "terngrad", "unbiased; layer by layer", 0, N }, { "strom:0.001", "", 0, N }, { "onebit:512", "", 0, N },
     { "efsign", "layer by layer", 0, N }, { "sign", "for a majority vote", 0, N },
 
     { "Rotated: what is left is nearly normal, whatever x is", NULL, 0, 0 }, { "srq:4", "unbiased", 0, N },
     { "eden:4", "unbiased", 0, N }, { "eden:2", "unbiased", 0, N }, { "eden:1", "unbiased", 0, N },
     { "eden:0.5", "unbiased", 0, N },
+
+    { "One step for all values, entropy coded", NULL, 0, 0 }, { "rate:4", "", 0, N }, { "rate:1", "", 0, N },
+    { "rate:0.4", "", 0, N }, { "rate:0.1", "", 0, N }, { "rate:0.4:unbiased", "unbiased", 0, N },
+    { "step:0.5", "", 0, N },
 
     { "Sparse", NULL, 0, 0 }, { "topk:0.01", "", 0, N }, { "topk:0.001", "", 0, N }, { "chunked:4096:0.01", "", 0, N },
     { "dgc:0.01", "", 0, N }, { "mstopk:0.01", "", 0, N }, { "sidco:0.01", "", 0, N }, { "threshold:0.01", "", 0, N },
@@ -39,7 +43,8 @@ static const struct {
     { "permk:8", "unbiased", 0, N },
 
     { "Hybrids", NULL, 0, 0 }, { "topk:0.01|f16", "", 0, N }, { "topk:0.01|absmax:4:512", "", 0, N },
-    { "qsparse:0.01:4", "", 0, N }, { "stc:0.01", "", 0, N }, { "sbc:0.01", "", 0, N }, { "adaq:0.01", "", 0, N },
+    { "topk:0.01|rate:4", "", 0, N }, { "topk:0.01|geometric:2", "", 0, N }, { "qsparse:0.01:4", "", 0, N },
+    { "stc:0.01", "", 0, N }, { "sbc:0.01", "", 0, N }, { "adaq:0.01", "", 0, N },
     { "randk:0.1|absmax:8:512", "unbiased", 0, N }, { "cocktail:0.1:0.1:4", "", 0, N }, { "demo_dct:0.1", "", 0, N },
 
     { "Low rank: one matrix of 256 x 768", NULL, 0, 0 }, { "lowrank:4:256:768", "", MATRIX, 256 * 768 },

@@ -78,6 +78,10 @@
     { "nvfp4:stochastic", NULL, NORMAL, 0.02217, 0.0725, 0 },
     { "geometric:bits[:bucket]", "topk:0.01|geometric:2", HEAVY, 0.5501, ANY, 0.842 },
     { "topk:0.01|geometric:2", NULL, HEAVY, 0.5501, ANY, 0.842 },
+    { "rate:0.4", NULL, HEAVY, 0.1596, 1, 0 },
+    { "rate:0.1", NULL, HEAVY, 0.4064, 1, 0 },
+    { "rate:4", NULL, HEAVY, 0.0008116, 1, 0 },
+    { "absmax:6:n:nearest", "absmax:6:262144:nearest", HEAVY, 0.111, 1, 0 },
     { "topk:0.01|rate:4", NULL, HEAVY, 0.4666, 1, 0.9983 },
     /* clips */
     { "clip:s", "clip:2.5", HEAVY, 0.2739, 1, 0 },
