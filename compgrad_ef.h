@@ -45,7 +45,7 @@
      small=1024        tensors with fewer values are exact: they travel together, as f32
      pack=each         all tensors travel in one packet, each with scales, selection and random numbers of its own: the
                        floats of one packet for each, with some 12 bytes for each in place of a header and rounds of its
-                       own. pack=global: a selection is from all of them together. For up to 1024 tensors, by allgather
+                       own. pack=global: a selection is from all of them together. For up to 512 tensors, by allgather
                        or server. Clipping by norm, the scale of operators that expand, and the silence of laq are then
                        those of all tensors
      overlap=yes       room for cg_mean_start and cg_mean_next, which name a step's messages one by one, as those of an
@@ -4339,6 +4339,15 @@ CG_NOINLINE_ uint64_t cg_mean_resolve_(
     if (carry) d.carry = &ef->scale;
     return cg_exchange_resolve_(x, &d, &t, ef->desc.n, &resolved, 0);
 }
+/* How that went: a function of its own, so that the state is not on the stack of what follows. */
+CG_NOINLINE_ cg_report cg_mean_resolved_(const cg_mean *m, cg_ef *ef, uint64_t step, size_t tensor, int rank) {
+    cg_exchange_state x;
+    cg_report report;
+    cg_mean_resolve_(m, ef, step, tensor, rank, 0, &x);
+    report = x.report;
+    report.status = (uint32_t)x.status;
+    return report;
+}
 /* Floats of the second leg's residual, on this rank. A rank without a stripe gets one, because CG_ROUTE_AUTO asks
    whether all ranks or none have some. */
 static size_t cg_mean_carry_(const cg_mean *m, const cg_ef_desc *d, size_t tensor) {
@@ -4376,7 +4385,6 @@ static cg_status cg_mean_refuse_(
 /* Finds what would refuse any step of a tensor; *mem_bytes becomes what its exchanges need. */
 static cg_status cg_mean_check_(
     const cg_mean *m, const cg_mean_list_ *list, const cg_ef_desc *d, size_t i, uint64_t *mem_bytes, cg_text_ *t) {
-    cg_exchange_state x;
     cg_ef ef;
     cg_ef *efs[1];
     cg_layer layer;
@@ -4411,10 +4419,9 @@ static cg_status cg_mean_check_(
             return cg_mean_refuse_(t, list, i, step, CG_E_UNSUPPORTED,
                 "the operator given needs the packet of another vector: take cg_ef_exchange, or route=shared", 0);
         for (int as_first = 0; as_first < 2; as_first++) {
-            cg_mean_resolve_(m, &ef, step, i, as_first ? 0 : m->transport.rank, 0, &x);
-            if (x.status != CG_OK)
-                return cg_mean_refuse_(
-                    t, list, i, step, x.status, x.report.why, x.status == CG_E_ARG ? x.report.need : 0);
+            const cg_report r = cg_mean_resolved_(m, &ef, step, i, as_first ? 0 : m->transport.rank);
+            if (r.status != CG_OK)
+                return cg_mean_refuse_(t, list, i, step, (cg_status)r.status, r.why, r.status == CG_E_ARG ? r.need : 0);
         }
         memset(&layer, 0, sizeof layer);
         layer.desc = cg_mean_exchange_desc_(m, step, i);
@@ -4478,7 +4485,7 @@ static cg_status cg_mean_unit_(
     return CG_OK;
 }
 /* The one state of all tensors, by pack=. Without memory the list of segments is on the stack, which bounds it. */
-enum { CG_MEAN_PACK_ = 1024 };
+enum { CG_MEAN_PACK_ = 512 };
 CG_NOINLINE_ cg_status cg_mean_plan_packed_(cg_mean *m, const cg_mean_list_ *list, cg_mean_layout_ *at) {
     size_t n_here[CG_MEAN_PACK_], *n = n_here, first = list->count;
     uint32_t op_here[CG_MEAN_PACK_], *op = op_here;
@@ -4486,7 +4493,7 @@ CG_NOINLINE_ cg_status cg_mean_plan_packed_(cg_mean *m, const cg_mean_list_ *lis
     cg_ef_desc d = m->config.ef;
     uint64_t total = 0;
     if (list->count > CG_MEAN_PACK_) {
-        cg_text_str_(at->why, "pack= takes at most 1024 tensors: open several means");
+        cg_text_str_(at->why, "pack= takes at most 512 tensors: open several means");
         return CG_E_ARG;
     }
     if (m->config.by_shape || cg_ef_has_trait_(&d, CG_EF_TAKES_VARIANCE_)) {
@@ -4739,7 +4746,7 @@ static void cg_mean_restore_(cg_mean *m) {
     }
 }
 /* The sentence of a step that has failed: the tensor, then what the report says of it, and what to do. */
-static void cg_mean_step_why_(cg_mean *m, size_t tensor) {
+CG_NOINLINE_ void cg_mean_step_why_(cg_mean *m, size_t tensor) {
     char text[400];
     cg_text_ t = cg_mean_text_(m->why, sizeof m->why);
     cg_status printed;

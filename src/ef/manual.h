@@ -42,7 +42,7 @@
      small=1024        tensors with fewer values are exact: they travel together, as f32
      pack=each         all tensors travel in one packet, each with scales, selection and random numbers of its own: the
                        floats of one packet for each, with some 12 bytes for each in place of a header and rounds of its
-                       own. pack=global: a selection is from all of them together. For up to 1024 tensors, by allgather
+                       own. pack=global: a selection is from all of them together. For up to 512 tensors, by allgather
                        or server. Clipping by norm, the scale of operators that expand, and the silence of laq are then
                        those of all tensors
      overlap=yes       room for cg_mean_start and cg_mean_next, which name a step's messages one by one, as those of an

@@ -23,7 +23,7 @@ static void cg_mean_restore_(cg_mean *m) {
     }
 }
 /* The sentence of a step that has failed: the tensor, then what the report says of it, and what to do. */
-static void cg_mean_step_why_(cg_mean *m, size_t tensor) {
+CG_NOINLINE_ void cg_mean_step_why_(cg_mean *m, size_t tensor) {
     char text[400];
     cg_text_ t = cg_mean_text_(m->why, sizeof m->why);
     cg_status printed;

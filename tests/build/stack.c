@@ -277,6 +277,36 @@ static void sketches(int rows, size_t groups) {
     free(packet), free(scratch), free(mem[0]), free(mem[1]), free(mem[2]);
 }
 
+static const char *mean_line;
+static void mean_step(void) {
+    static size_t sizes[300];
+    static float *grads[300];
+    const size_t tensors = 300;
+    cg_transport t = CG_ZERO;
+    cg_mean *m;
+    size_t bytes, saved;
+    t.size = 1;
+    for (size_t i = 0; i < tensors; i++) sizes[i] = i % 40, grads[i] = x + 7 * i;
+    bytes = cg_mean_memory(mean_line, sizes, tensors, &t, NULL, 0);
+    if (!bytes || bytes > scratch_bytes || cg_mean_open(&m, mean_line, sizes, tensors, &t, scratch, bytes) != CG_OK ||
+        cg_mean_step(m, grads) != CG_OK || cg_mean_save(m, packet, cap, &saved) != CG_OK ||
+        cg_mean_load(m, packet, saved) != CG_OK || cg_mean_agree(m) != CG_OK)
+        call = "a mean failed";
+}
+static void means(void) {
+    static const char *const lines[] = { "", "topk:0.1 pack=each memory=ef21", "efsign memory=classic:8bit",
+        "absmax:4:64 pack=each", "topk:0.1|golomb memory=momentum:0.9 warmup=power:3:2 dense=1" };
+    n = GOLDEN_MAX;
+    golden_fill(x, n);
+    cap = scratch_bytes = (size_t)1 << 24;
+    packet = malloc(cap), scratch = malloc(scratch_bytes);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        mean_line = lines[i];
+        measure(mean_step, "a mean", lines[i]);
+    }
+    free(packet), free(scratch);
+}
+
 int main(void) {
     static const char *const ways[] = { "dense", "topk:0.1", "topk:0.1|golomb", "dgc:0.1", "sidco:0.1",
         "chunked:64:0.1", "absmax:4:64", "absmax:8:512", "efsign", "sign", "terngrad", "qsgd:4", "eden:2",
@@ -314,6 +344,7 @@ int main(void) {
         }
         for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) routes(ways[i]);
         memories();
+        means();
         sketches(5, 0), sketches(4, 300), sketches(15, 300);
         for (long i = 0; i < 3L * 4 * 15 * 29 * 6; i += long_test() ? 1 : 7) {
             char text[192];
