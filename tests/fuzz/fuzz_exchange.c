@@ -32,7 +32,8 @@ static void choose(const uint8_t *p) {
     static const int masks[] = { SIM_SENDRECV, SIM_ALL, SIM_ALLGATHER, SIM_BROADCAST, SIM_ALLREDUCE,
         SIM_SENDRECV | SIM_ALLREDUCE, SIM_ALLGATHER | SIM_BROADCAST };
     memset(&now, 0, sizeof now);
-    now.desc.route = p[0] % 11; /* 10: there is none */
+    /* those whose ranks all get the same; the last: there is none */
+    now.desc.route = p[0] % 11 <= CG_ROUTE_LINEAR ? p[0] % 11 : 1000;
     MUST(cg_op_parse(&now.desc.op, ops[p[1] % OPS]) == CG_OK);
     now.size = 2 + p[2] % (RANKS_MOST - 1);
     now.mask = masks[p[2] / 3 % 7];
