@@ -513,9 +513,39 @@ TEST one_packet_has_the_same_floats(void) {
     PASS();
 }
 
+static int differing_worker(net *w, int rank, void *user) {
+    static float grad[RANKS][TENSORS][MOST];
+    const char *config = rank == 1 ? "topk:0.1 seed=5" : "topk:0.05 seed=5";
+    float *x[TENSORS] = { grad[rank][0], grad[rank][1], grad[rank][2] };
+    net_end end;
+    cg_transport t = net_transport(&end, w, rank);
+    const size_t bytes = cg_mean_memory_of(config, shapes, TENSORS, &t, NULL, 0);
+    void *mem = malloc(bytes);
+    cg_report report;
+    cg_mean *m;
+    (void)user;
+    NEED(cg_mean_open_of(&m, config, shapes, TENSORS, &t, mem, bytes) == CG_OK);
+    fill(rank, x, 0);
+    NEED(cg_mean_step(m, x) == CG_E_MISMATCH);
+    cg_mean_report(m, &report);
+    NEED(rank == 1 ? report.rank != 1 : report.rank == 1);
+    NEED(strstr(cg_mean_why(m), "another configuration") &&
+        strstr(cg_mean_why(m), rank == 1 ? "'topk:0.1 " : "'topk:0.05 "));
+    NEED(is_as_filled(rank, x, 0));
+    net_meet(w);
+    free(mem);
+    return 0;
+}
+TEST another_configuration_is_named(void) {
+    static net w;
+    ASSERT_EQ(0, net_run(&w, RANKS, differing_worker, NULL));
+    PASS();
+}
+
 SUITE(all) {
     RUN_TEST(whatever_opens_steps_as_by_hand);
     RUN_TEST(states_are_saved_and_loaded);
+    RUN_TEST(another_configuration_is_named);
     RUN_TEST(one_packet_has_the_same_floats);
     RUN_TESTp(a_step_that_fails_has_changed_nothing, 0);
     RUN_TESTp(a_step_that_fails_has_changed_nothing, 1);
