@@ -160,6 +160,7 @@ static const char *was_stalling(const cg_op *op) {
     case CG_QUANTIZE_SIGN: return "sign";
     case CG_QUANTIZE_EFSIGN: return "efsign";
     case CG_QUANTIZE_TRITS: return "trits";
+    case CG_QUANTIZE_GEOMETRIC: return "geometric"; /* since 0.1 */
     case CG_QUANTIZE_STROM: return "strom";
     case CG_QUANTIZE_ONEBIT: return "onebit";
     case CG_QUANTIZE_MEAN: return "mean";
