@@ -3362,13 +3362,12 @@ static void cg_server_draw_(cg_server *s) {
 /* Are all here whose push the round waits for? */
 static int cg_server_round_is_full_(const cg_server *s) {
     const int samples = cg_server_has_(&s->desc, CG_SERVER_SAMPLES_);
-    int present = 0, missing = 0;
+    int missing = 0;
     if (!s->arrived) return 0;
     for (int w = 0; w < s->desc.workers; w++) {
         const cg_server_seat *seat = &s->seat[w];
         const int counts = samples ? seat->state == CG_SEAT_HERE_ && seat->flags & CG_SEAT_DRAWN_
                                    : seat->state != CG_SEAT_GONE_;
-        present += counts;
         missing += counts && !(seat->flags & CG_SEAT_IN_ROUND_);
     }
     if (samples || cg_server_has_(&s->desc, CG_SERVER_WAITS_FOR_ALL_)) return !missing;

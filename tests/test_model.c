@@ -180,7 +180,7 @@ typedef struct world {
 } world;
 static void world_open(world *w, const way *a, uint32_t route, int ranks, size_t n, uint64_t seed, int which) {
     cg_exchange_desc d = CG_ZERO;
-    float *x[MOST];
+    float *x[MOST] = { NULL };
     memset(w, 0, sizeof *w);
     w->seed = seed;
     w->n = n;
