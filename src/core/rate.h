@@ -236,7 +236,7 @@ CG_NOINLINE_ void cg_rate_search_(cg_rate_ *rate, const uint32_t *above, uint32_
         else if (at >= high || at <= low + (1u << 13)) { /* out of what is known: a little into it, then further */
             const uint32_t inside = high - low > 2 * apart ? apart : (high - low) / 2;
             at = at >= high ? high - inside : low + inside;
-            apart *= 4;
+            if (apart < 1u << 26) apart *= 4;
         }
         if (high - low <= 1u << 11) at = least; /* only while low is below it */
         bytes = cg_rate_plan_(rate, cg_as_float_(at));
