@@ -1063,9 +1063,7 @@ SUITE(isa) {
             cg_op op = golden_op(i, 1);
             if (golden_cases[i].n != GOLDEN_N) continue;
             RUN_TESTp(golden_lengths, i, (cg_isa)which, 0);
-            /* geometric's two are magnitudes, and those that are given here are the ends of a range */
-            if (cg_quantizer_of_(&op.quantize)->scale_count && op.quantize.id != CG_QUANTIZE_GEOMETRIC &&
-                !(cg_op_traits_(&op) & CG_OWNS_SCALES_))
+            if (cg_quantizer_of_(&op.quantize)->scale_count && !(cg_op_traits_(&op) & CG_OWNS_SCALES_))
                 RUN_TESTp(golden_lengths, i, (cg_isa)which, cg_quantizer_of_(&op.quantize)->scale_count);
         }
     for (which = CG_ISA_SCALAR; which <= CG_ISA_WASM; which++) {

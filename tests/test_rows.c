@@ -198,7 +198,8 @@ static enum greatest_test_res compare_stages(const cg_op *op) {
     SAME("PermK", op->sample.id == CG_SAMPLE_PERMK, (t & CG_IS_PER_RANK_) != 0);
     SAME("random-k", op->sample.id == CG_SAMPLE_RANDK, (t & CG_SAMPLES_RATIO_) != 0);
     SAME("a codec of the user's", user, (t & CG_IS_USER_CODEC_) != 0);
-    SAME("own scales", q->id == CG_QUANTIZE_LLOYD || q->id == CG_QUANTIZE_NVFP4 || was_coded(q),
+    SAME("own scales",
+        q->id == CG_QUANTIZE_LLOYD || q->id == CG_QUANTIZE_NVFP4 || q->id == CG_QUANTIZE_GEOMETRIC || was_coded(q),
         (t & CG_OWNS_SCALES_) != 0);
     SAME("behind a rotation", q->id == CG_QUANTIZE_LLOYD, (t & CG_WANTS_ROTATION_) != 0);
     SAME("two ends", q->id == CG_QUANTIZE_MINMAX, (t & CG_SCALES_ARE_ENDS_) != 0);

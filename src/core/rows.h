@@ -262,9 +262,10 @@ static const cg_quantizer_ cg_quantizers_[] = {
         CG_VALUE_(0.001f, 1024.0f), CG_RATE_SCALES_, CG_LEVELS16_, rate, rate, CG_ENTROPY_CODED_(step), step),
     CG_ROW_(NVFP4, "nvfp4", "", NULL, CG_STOCHASTIC_, CG_IS_BIASED_ | CG_ROUNDS_AT_RANDOM_ | CG_OWNS_SCALES_,
         CG_NO_ARG_, CG_NO_SIZE_, CG_NO_VALUE_, CG_E4M3_SCALES_, CG_TABLE_(4, 16, 1.0f), mx4, mx4, CG_TOTAL_, nvfp4),
-    CG_ROW_(GEOMETRIC, "geometric", "bits=2:bucket=512", CG_STALLS_("geometric"), CG_NO_FLAGS_, CG_IS_BIASED_,
-        CG_ARG_(1, 4), CG_SIZE_(0), CG_NO_VALUE_, CG_SCALES_(2, magnitudes, magnitudes, magnitudes),
-        CG_TABLE_(0, 0, 0.0f), geometric, geometric, CG_TOTAL_, geometric),
+    CG_ROW_(GEOMETRIC, "geometric", "bits=2:bucket=512", CG_STALLS_("geometric"), CG_NO_FLAGS_,
+        CG_IS_BIASED_ | CG_OWNS_SCALES_, CG_ARG_(1, 4), CG_SIZE_(0), CG_NO_VALUE_,
+        CG_SCALES_(2, magnitudes, magnitudes, magnitudes), CG_TABLE_(0, 0, 0.0f), geometric, geometric, CG_TOTAL_,
+        geometric),
 };
 #undef CG_ROW_
 #undef CG_PLAIN_
