@@ -162,7 +162,10 @@ static cg_status cg_mean_blob_open_(cg_mean *m, cg_mean_record_ *r, const void *
     return CG_OK;
 }
 static int cg_mean_same_name_(const cg_mean_record_ *r, const char *name) {
-    return r->name_len == cg_mean_text_len_(name) && (!r->name_len || !memcmp(r->name, name, r->name_len));
+    size_t i = 0;
+    if (r->name_len != cg_mean_text_len_(name)) return 0;
+    while (i < r->name_len && r->name[i] == name[i]) i++;
+    return i == r->name_len;
 }
 static void cg_mean_say_tensor_(cg_text_ *t, uint64_t n, uint64_t rows, const char *name, size_t name_len) {
     cg_text_str_(t, name_len ? "'" : "");

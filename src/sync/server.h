@@ -95,10 +95,10 @@ CG_API_ size_t cg_server_memory(const cg_server_desc *desc) {
     return cg_size_or_zero_(cg_server_plan_(&s, NULL));
 }
 static cg_status cg_server_say_(cg_status s, const char *why, char *text, size_t cap) {
-    const size_t len = strlen(why);
+    size_t len = 0;
     if (!text || !cap) return s;
-    memcpy(text, why, cg_min_(len, cap - 1));
-    text[cg_min_(len, cap - 1)] = 0;
+    for (; why[len] && len < cap - 1; len++) text[len] = why[len];
+    text[len] = 0;
     return s;
 }
 static void cg_server_defaults_(cg_server_desc *d) {
