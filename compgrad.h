@@ -11535,10 +11535,12 @@ static uint64_t cg_step_promise_(const cg_stage *q, uint64_t k) {
     (void)k;
     return 0;
 }
-/* A plan for each piece: bytes of scratch, at an address that is aligned to 4. */
+enum { CG_RATE_BINS_ = 2048, CG_RATE_ABOVE_BYTES_ = 4 * (CG_RATE_BINS_ + 16) /* of the histogram */ };
+/* A histogram, and a plan for each piece: bytes of scratch, at an address that is aligned to 4. */
 static uint64_t cg_rans_scratch_(const cg_stage *q, uint64_t k) {
     const cg_quantizer_ *row = cg_quantizer_of_(q);
-    return row && row->promise ? cg_mul_sat_(cg_rans_pieces_(k), (sizeof(cg_rans_plan_) + 63) / 64 * 64) : 0;
+    if (!row || !row->promise) return 0;
+    return cg_add_sat_(CG_RATE_ABOVE_BYTES_, cg_mul_sat_(cg_rans_pieces_(k), (sizeof(cg_rans_plan_) + 63) / 64 * 64));
 }
 
 /* src/core/layout.h */
@@ -14840,7 +14842,7 @@ typedef struct cg_rate_piece_ {
     cg_rate_counts_ counts; /* of the first look at the levels, in order, if `counted` began at 0 */
     size_t counted;
 } cg_rate_piece_;
-enum { CG_RATE_BINS_ = 2048, CG_RATE_STEP_ = 1024 /* values that are fetched at a time */ };
+enum { CG_RATE_STEP_ = 1024 /* values that are fetched at a time: a rotated block, at least */ };
 
 static void cg_rate_make_(const cg_rans_levels_ *self, size_t first, size_t many, int16_t *out) {
     cg_rate_piece_ *p = (cg_rate_piece_ *)self->user;
@@ -15108,13 +15110,12 @@ static void cg_rate_fix_(cg_rate_ *rate, uint32_t absmax_bits) {
     rate->grid.dead = s >= 2.5f ? 0.25f : s >= 1.4f ? 0.3f : s >= 0.6f ? 0.35f : s >= 0.06f ? 0.45f : 0.48f;
     rate->grid.keep = UINT32_MAX;
 }
-/* The whole value section of a quantizer whose levels are entropy coded. plans: cg_rans_scratch_. *sum becomes its
-   checksum, *bytes its length. */
-CG_NOINLINE_ cg_status cg_rate_encode_(const cg_encoder_ *e, cg_rans_plan_ *plans, cg_checksum_ *sum, size_t *bytes) {
+/* The whole value section of a quantizer whose levels are entropy coded. scratch: cg_rans_scratch_ bytes. *sum becomes
+   its checksum, *bytes its length. */
+CG_NOINLINE_ cg_status cg_rate_encode_(const cg_encoder_ *e, uint8_t *scratch, cg_checksum_ *sum, size_t *bytes) {
     const cg_layout_ *lay = e->lay;
     const uint64_t promise = lay->quantizer->promise(e->stage, lay->k);
-    uint32_t above[CG_RATE_BINS_ + 1];
-    uint32_t absmax_bits;
+    uint32_t *above = (uint32_t *)(void *)scratch, absmax_bits;
     uint8_t *end = e->codes;
     cg_rate_counts_ counts;
     cg_rate_ rate;
@@ -15126,7 +15127,7 @@ CG_NOINLINE_ cg_status cg_rate_encode_(const cg_encoder_ *e, cg_rans_plan_ *plan
     if (absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
     memset(e->scales, 0, (size_t)(lay->scale_bytes + lay->piece_table_bytes));
     rate.e = e;
-    rate.plans = plans;
+    rate.plans = (cg_rans_plan_ *)(void *)(scratch + CG_RATE_ABOVE_BYTES_);
     rate.grid.lift = absmax_bits < 0x17800000u ? CG_POW2_100_       /* 2^-80 */
         : absmax_bits >= 0x67800000u           ? CG_POW2_MINUS_100_ /* 2^80 */
                                                : 1.0f;
@@ -15372,7 +15373,7 @@ static cg_status cg_body_put_(cg_info *info, const cg_plan_ *plan, const cg_extr
             ? CG_CHUNK_
             : CG_BLOCK_;
         s = cg_builds_levels_() && lay.quantizer->output == CG_OUTPUT_LEVELS_
-            ? cg_rate_encode_(&e, (cg_rans_plan_ *)list->work, body, &info->value_bytes)
+            ? cg_rate_encode_(&e, (uint8_t *)list->work, body, &info->value_bytes)
             : cg_encode_values_(&e, body, &info->value_bytes);
     }
     if (s != CG_OK) return s;

@@ -212,7 +212,7 @@ static cg_status cg_body_put_(cg_info *info, const cg_plan_ *plan, const cg_extr
             ? CG_CHUNK_
             : CG_BLOCK_;
         s = cg_builds_levels_() && lay.quantizer->output == CG_OUTPUT_LEVELS_
-            ? cg_rate_encode_(&e, (cg_rans_plan_ *)list->work, body, &info->value_bytes)
+            ? cg_rate_encode_(&e, (uint8_t *)list->work, body, &info->value_bytes)
             : cg_encode_values_(&e, body, &info->value_bytes);
     }
     if (s != CG_OK) return s;

@@ -20,7 +20,7 @@ typedef struct cg_rate_piece_ {
     cg_rate_counts_ counts; /* of the first look at the levels, in order, if `counted` began at 0 */
     size_t counted;
 } cg_rate_piece_;
-enum { CG_RATE_BINS_ = 2048, CG_RATE_STEP_ = 1024 /* values that are fetched at a time */ };
+enum { CG_RATE_STEP_ = 1024 /* values that are fetched at a time: a rotated block, at least */ };
 
 static void cg_rate_make_(const cg_rans_levels_ *self, size_t first, size_t many, int16_t *out) {
     cg_rate_piece_ *p = (cg_rate_piece_ *)self->user;
@@ -288,13 +288,12 @@ static void cg_rate_fix_(cg_rate_ *rate, uint32_t absmax_bits) {
     rate->grid.dead = s >= 2.5f ? 0.25f : s >= 1.4f ? 0.3f : s >= 0.6f ? 0.35f : s >= 0.06f ? 0.45f : 0.48f;
     rate->grid.keep = UINT32_MAX;
 }
-/* The whole value section of a quantizer whose levels are entropy coded. plans: cg_rans_scratch_. *sum becomes its
-   checksum, *bytes its length. */
-CG_NOINLINE_ cg_status cg_rate_encode_(const cg_encoder_ *e, cg_rans_plan_ *plans, cg_checksum_ *sum, size_t *bytes) {
+/* The whole value section of a quantizer whose levels are entropy coded. scratch: cg_rans_scratch_ bytes. *sum becomes
+   its checksum, *bytes its length. */
+CG_NOINLINE_ cg_status cg_rate_encode_(const cg_encoder_ *e, uint8_t *scratch, cg_checksum_ *sum, size_t *bytes) {
     const cg_layout_ *lay = e->lay;
     const uint64_t promise = lay->quantizer->promise(e->stage, lay->k);
-    uint32_t above[CG_RATE_BINS_ + 1];
-    uint32_t absmax_bits;
+    uint32_t *above = (uint32_t *)(void *)scratch, absmax_bits;
     uint8_t *end = e->codes;
     cg_rate_counts_ counts;
     cg_rate_ rate;
@@ -306,7 +305,7 @@ CG_NOINLINE_ cg_status cg_rate_encode_(const cg_encoder_ *e, cg_rans_plan_ *plan
     if (absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
     memset(e->scales, 0, (size_t)(lay->scale_bytes + lay->piece_table_bytes));
     rate.e = e;
-    rate.plans = plans;
+    rate.plans = (cg_rans_plan_ *)(void *)(scratch + CG_RATE_ABOVE_BYTES_);
     rate.grid.lift = absmax_bits < 0x17800000u ? CG_POW2_100_       /* 2^-80 */
         : absmax_bits >= 0x67800000u           ? CG_POW2_MINUS_100_ /* 2^80 */
                                                : 1.0f;

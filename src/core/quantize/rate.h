@@ -108,8 +108,10 @@ static uint64_t cg_step_promise_(const cg_stage *q, uint64_t k) {
     (void)k;
     return 0;
 }
-/* A plan for each piece: bytes of scratch, at an address that is aligned to 4. */
+enum { CG_RATE_BINS_ = 2048, CG_RATE_ABOVE_BYTES_ = 4 * (CG_RATE_BINS_ + 16) /* of the histogram */ };
+/* A histogram, and a plan for each piece: bytes of scratch, at an address that is aligned to 4. */
 static uint64_t cg_rans_scratch_(const cg_stage *q, uint64_t k) {
     const cg_quantizer_ *row = cg_quantizer_of_(q);
-    return row && row->promise ? cg_mul_sat_(cg_rans_pieces_(k), (sizeof(cg_rans_plan_) + 63) / 64 * 64) : 0;
+    if (!row || !row->promise) return 0;
+    return cg_add_sat_(CG_RATE_ABOVE_BYTES_, cg_mul_sat_(cg_rans_pieces_(k), (sizeof(cg_rans_plan_) + 63) / 64 * 64));
 }
