@@ -4151,10 +4151,8 @@ static int cg_mean_config_read_(cg_mean_config_ *c, const char *config, cg_text_
 /* Writes it on one line, with everything that is not the default. */
 static void cg_mean_config_print_(const cg_mean_config_ *c, cg_text_ *t) {
     char op[CG_MEAN_OP_TEXT_ + 64];
-    size_t len = 0;
     if (cg_op_print(&c->op, op, sizeof op) != CG_OK) op[0] = 0;
-    while (op[len]) len++;
-    if (c->by_shape) op[len - 4] = 0; /* the :1:1 in the place of rows and columns */
+    if (c->by_shape) op[cg_text_len_(op) - 4] = 0; /* the :1:1 in the place of rows and columns */
     cg_text_str_(t, op);
     for (uint32_t i = 0; i < CG_SETTING_COUNT_; i++) {
         char *before = t->at;
@@ -4540,9 +4538,7 @@ static cg_status cg_mean_plan_(cg_mean *m, const cg_mean_list_ *list, uint8_t *b
     m->active = 0;
     for (size_t i = 0; i < list->count; i++) {
         const char *name = cg_mean_list_name_(list, i);
-        size_t len = 0;
-        while (name && name[len]) len++;
-        name_bytes = cg_add_sat_(name_bytes, name ? len + 1 : 0);
+        name_bytes = cg_add_sat_(name_bytes, name ? cg_text_len_(name) + 1 : 0);
         m->active += cg_mean_list_n_(list, i) != 0;
     }
     m->tensor = (cg_mean_tensor_ *)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(list->count, sizeof(cg_mean_tensor_)));
@@ -5202,11 +5198,7 @@ enum {
     CG_MEAN_BLOB_MAGIC_ = 0x6e6d6763 /* "cgmn" */
 };
 static uint64_t cg_mean_words_(uint64_t bytes) { return cg_add_sat_(bytes, 3) & ~(uint64_t)3; }
-static size_t cg_mean_text_len_(const char *text) {
-    size_t len = 0;
-    while (text && text[len]) len++;
-    return len;
-}
+static size_t cg_mean_text_len_(const char *text) { return text ? cg_text_len_(text) : 0; }
 /* The configuration in text, which has room for CG_MEAN_LINE_ bytes; returns its length. */
 enum { CG_MEAN_LINE_ = CG_MEAN_OP_TEXT_ + 1024 };
 static size_t cg_mean_line_(const cg_mean *m, char *text) {

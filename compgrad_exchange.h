@@ -4007,7 +4007,9 @@ static void cg_sum_check_(cg_ex_ *ex, uint32_t absmax_bits) {
     else if (absmax_bits == CG_INF_BITS_)
         cg_ex_fail_(ex, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
 }
-static int cg_makes_packet_(const cg_ex_ *ex) { return (ex->desc.flags & (CG_FEEDS_BACK | CG_MAKES_PACKET_)) != 0; }
+static int cg_makes_packet_(const cg_ex_ *ex) {
+    return (ex->desc.flags & ((uint32_t)CG_FEEDS_BACK | (uint32_t)CG_MAKES_PACKET_)) != 0;
+}
 /* The flag counts only where x itself receives the result. */
 static int cg_is_in_place_(const cg_ex_ *ex) {
     return (ex->desc.flags & CG_IN_PLACE) && !cg_makes_packet_(ex) && ex->direct.sum == ex->grad;
@@ -4389,7 +4391,7 @@ static cg_cost_ cg_cost_of_shared_(const cg_ex_ *ex, const cg_lengths_ *len) {
     return cost;
 }
 static cg_cost_ cg_cost_of_region_(const cg_ex_ *ex, const cg_lengths_ *len) {
-    const double others = cg_others_(ex), tables = 2.0 * 8.0 * (others + 1.0) + 4.0 * CG_COUNT_BYTES_;
+    const double others = cg_others_(ex), tables = 2.0 * 8.0 * (others + 1.0) + 4.0 * (double)(int)CG_COUNT_BYTES_;
     return cg_cost_make_(others + 10.0 * len->log_ranks, others * tables + 2.0 * others / (others + 1.0) * len->packet);
 }
 static cg_cost_ cg_cost_of_linear_(const cg_ex_ *ex, const cg_lengths_ *len) {

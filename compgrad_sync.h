@@ -2256,8 +2256,7 @@ static uint64_t cg_gossip_setup_(const cg_gossip_desc *d) {
     char text[160];
     uint64_t h = cg_mix64_(d->graph->mark ^ d->n * CG_GOLDEN_);
     size_t len = 0;
-    if (cg_op_print(&d->op, text, sizeof text) == CG_OK)
-        while (text[len]) len++;
+    if (cg_op_print(&d->op, text, sizeof text) == CG_OK) len = cg_text_len_(text);
     h = cg_gossip_hash_(h, text, len);
     h = cg_mix64_(h ^ ((uint64_t)d->kind << 32 | cg_as_bits_(d->eta)));
     return cg_mix64_(h ^ d->seed ^ (uint64_t)(d->flags & CG_GOSSIP_TOLERATE) << 63);
@@ -2837,8 +2836,7 @@ CG_API_ cg_status cg_pair_init(cg_pair *pair, const cg_pair_desc *desc, const fl
     }
     pair->asking = -1;
     len = 0;
-    if (cg_op_print(&desc->op, text, sizeof text) == CG_OK)
-        while (text[len]) len++;
+    if (cg_op_print(&desc->op, text, sizeof text) == CG_OK) len = cg_text_len_(text);
     pair->setup = cg_gossip_hash_(cg_mix64_(desc->n ^ desc->seed * CG_GOLDEN_) + (uint64_t)desc->nodes, text, len);
     return CG_OK;
 }

@@ -372,9 +372,7 @@ static cg_status cg_mean_plan_(cg_mean *m, const cg_mean_list_ *list, uint8_t *b
     m->active = 0;
     for (size_t i = 0; i < list->count; i++) {
         const char *name = cg_mean_list_name_(list, i);
-        size_t len = 0;
-        while (name && name[len]) len++;
-        name_bytes = cg_add_sat_(name_bytes, name ? len + 1 : 0);
+        name_bytes = cg_add_sat_(name_bytes, name ? cg_text_len_(name) + 1 : 0);
         m->active += cg_mean_list_n_(list, i) != 0;
     }
     m->tensor = (cg_mean_tensor_ *)(void *)cg_arena_take_(&at.arena, cg_mul_sat_(list->count, sizeof(cg_mean_tensor_)));

@@ -19,11 +19,7 @@ enum {
     CG_MEAN_BLOB_MAGIC_ = 0x6e6d6763 /* "cgmn" */
 };
 static uint64_t cg_mean_words_(uint64_t bytes) { return cg_add_sat_(bytes, 3) & ~(uint64_t)3; }
-static size_t cg_mean_text_len_(const char *text) {
-    size_t len = 0;
-    while (text && text[len]) len++;
-    return len;
-}
+static size_t cg_mean_text_len_(const char *text) { return text ? cg_text_len_(text) : 0; }
 /* The configuration in text, which has room for CG_MEAN_LINE_ bytes; returns its length. */
 enum { CG_MEAN_LINE_ = CG_MEAN_OP_TEXT_ + 1024 };
 static size_t cg_mean_line_(const cg_mean *m, char *text) {

@@ -639,10 +639,8 @@ static int cg_mean_config_read_(cg_mean_config_ *c, const char *config, cg_text_
 /* Writes it on one line, with everything that is not the default. */
 static void cg_mean_config_print_(const cg_mean_config_ *c, cg_text_ *t) {
     char op[CG_MEAN_OP_TEXT_ + 64];
-    size_t len = 0;
     if (cg_op_print(&c->op, op, sizeof op) != CG_OK) op[0] = 0;
-    while (op[len]) len++;
-    if (c->by_shape) op[len - 4] = 0; /* the :1:1 in the place of rows and columns */
+    if (c->by_shape) op[cg_text_len_(op) - 4] = 0; /* the :1:1 in the place of rows and columns */
     cg_text_str_(t, op);
     for (uint32_t i = 0; i < CG_SETTING_COUNT_; i++) {
         char *before = t->at;

@@ -67,7 +67,7 @@ static cg_cost_ cg_cost_of_shared_(const cg_ex_ *ex, const cg_lengths_ *len) {
     return cost;
 }
 static cg_cost_ cg_cost_of_region_(const cg_ex_ *ex, const cg_lengths_ *len) {
-    const double others = cg_others_(ex), tables = 2.0 * 8.0 * (others + 1.0) + 4.0 * CG_COUNT_BYTES_;
+    const double others = cg_others_(ex), tables = 2.0 * 8.0 * (others + 1.0) + 4.0 * (double)(int)CG_COUNT_BYTES_;
     return cg_cost_make_(others + 10.0 * len->log_ranks, others * tables + 2.0 * others / (others + 1.0) * len->packet);
 }
 static cg_cost_ cg_cost_of_linear_(const cg_ex_ *ex, const cg_lengths_ *len) {

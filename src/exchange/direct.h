@@ -14,7 +14,9 @@ static void cg_sum_check_(cg_ex_ *ex, uint32_t absmax_bits) {
     else if (absmax_bits == CG_INF_BITS_)
         cg_ex_fail_(ex, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
 }
-static int cg_makes_packet_(const cg_ex_ *ex) { return (ex->desc.flags & (CG_FEEDS_BACK | CG_MAKES_PACKET_)) != 0; }
+static int cg_makes_packet_(const cg_ex_ *ex) {
+    return (ex->desc.flags & ((uint32_t)CG_FEEDS_BACK | (uint32_t)CG_MAKES_PACKET_)) != 0;
+}
 /* The flag counts only where x itself receives the result. */
 static int cg_is_in_place_(const cg_ex_ *ex) {
     return (ex->desc.flags & CG_IN_PLACE) && !cg_makes_packet_(ex) && ex->direct.sum == ex->grad;

@@ -190,8 +190,7 @@ static uint64_t cg_gossip_setup_(const cg_gossip_desc *d) {
     char text[160];
     uint64_t h = cg_mix64_(d->graph->mark ^ d->n * CG_GOLDEN_);
     size_t len = 0;
-    if (cg_op_print(&d->op, text, sizeof text) == CG_OK)
-        while (text[len]) len++;
+    if (cg_op_print(&d->op, text, sizeof text) == CG_OK) len = cg_text_len_(text);
     h = cg_gossip_hash_(h, text, len);
     h = cg_mix64_(h ^ ((uint64_t)d->kind << 32 | cg_as_bits_(d->eta)));
     return cg_mix64_(h ^ d->seed ^ (uint64_t)(d->flags & CG_GOSSIP_TOLERATE) << 63);

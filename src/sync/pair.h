@@ -81,8 +81,7 @@ CG_API_ cg_status cg_pair_init(cg_pair *pair, const cg_pair_desc *desc, const fl
     }
     pair->asking = -1;
     len = 0;
-    if (cg_op_print(&desc->op, text, sizeof text) == CG_OK)
-        while (text[len]) len++;
+    if (cg_op_print(&desc->op, text, sizeof text) == CG_OK) len = cg_text_len_(text);
     pair->setup = cg_gossip_hash_(cg_mix64_(desc->n ^ desc->seed * CG_GOLDEN_) + (uint64_t)desc->nodes, text, len);
     return CG_OK;
 }

@@ -136,7 +136,8 @@ static void together(const unsigned char *const *packets, const size_t *lens, si
                 MUST(decode_into(made[0], len[0], sum, n) == CG_OK || info.op.select.id == CG_SELECT_GIVEN);
                 for (size_t i = 0; all_good && i < n; i++) MUST((fuzz_bits(sum[i]) & 0x7f800000u) != 0x7f800000u);
                 /* exactly, but for zeros' signs */
-                if (!vote && all_good && !info.op.sample.id && !info.op.transform.id && !info.op.quantize.id) {
+                if (!vote && all_good && !info.op.sample.id && !info.op.transform.id && !info.op.quantize.id &&
+                    !info.segments) { /* segments may add as levels */
                     memset(first, 0, n * sizeof *first);
                     for (size_t p = 0; p < count; p++) {
                         MUST(decode_into(packets[p], lens[p], y + GUARD, n) == CG_OK);

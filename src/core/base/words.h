@@ -131,11 +131,18 @@ static int cg_word_is_(cg_word_ w, const char *name) {
 
 /* *id = the number of the name that text is, in letters of either case; name_of gives the names, and NULL behind the
    last. CG_E_ARG: it is none of them. */
+/* Characters before the final 0. Volatile, as compilers make a call of strlen of such a loop otherwise, and the
+   implementation is for machines without a C library, too. */
+CG_OFFERED_ size_t cg_text_len_(const char *text) {
+    size_t len = 0;
+    while (((const volatile char *)text)[len]) len++;
+    return len;
+}
 CG_OFFERED_ cg_status cg_name_parse_(uint32_t *id, const char *text, const char *(*name_of)(uint32_t)) {
     cg_word_ w;
     if (!id || !text) return CG_E_ARG;
     w.p = text;
-    for (w.len = 0; text[w.len];) w.len++;
+    w.len = cg_text_len_(text);
     for (uint32_t i = 0; name_of(i); i++)
         if (cg_word_is_(w, name_of(i))) return *id = i, CG_OK;
     return CG_E_ARG;
