@@ -5061,15 +5061,15 @@ CG_VECTOR_FN_ void cg_dither_decode_simd_(
    Touches  nothing but its arguments */
 
 /* A format of floats with fewer bits than f32, as cg_fp8_format_ has it. */
-typedef struct cg_small_float_ {
+typedef struct cg_minifloat_ {
     uint32_t dropped_bits;    /* mantissa bits that f32 has more */
     uint32_t min_normal_bits; /* the smallest normal value, as f32 bits */
     uint32_t max_code;        /* of the largest value */
     float inv_denormal;       /* 1 over the smallest denormal; 0: denormals of f32 are those of the format */
-} cg_small_float_;
+} cg_minifloat_;
 enum { CG_SMALL_F16_, CG_SMALL_BF16_, CG_SMALL_E4M3_, CG_SMALL_E5M2_, CG_SMALL_E2M1_ };
-CG_INLINE_ cg_small_float_ cg_small_float_of_(int format) {
-    static const cg_small_float_ formats[] = { { 13, 0x38800000u, 0x7bff, 16777216.0f }, { 16, 0, 0x7f7f, 0.0f },
+CG_INLINE_ cg_minifloat_ cg_small_float_of_(int format) {
+    static const cg_minifloat_ formats[] = { { 13, 0x38800000u, 0x7bff, 16777216.0f }, { 16, 0, 0x7f7f, 0.0f },
         { 20, 0x3c800000u, 0x7e, 512.0f }, { 21, 0x38800000u, 0x7b, 65536.0f }, { 22, 0x3f800000u, 7, 2.0f } };
     return formats[format];
 }
@@ -5077,7 +5077,7 @@ CG_INLINE_ cg_small_float_ cg_small_float_of_(int format) {
    are compared with as many of h, by a carry. Below, a number of steps k + part, which is exact: part is compared with
    24 bits of h. The one part of the code is 0 or the same for all where the other one counts. Magnitudes beyond the
    largest value become it. */
-static uint32_t cg_small_float_round_(uint32_t m, uint32_t h, cg_small_float_ q) {
+static uint32_t cg_small_float_round_(uint32_t m, uint32_t h, cg_minifloat_ q) {
     const uint32_t step_code = 0x800000u >> q.dropped_bits; /* of the smallest normal value */
     uint32_t code, normal;
     if (q.inv_denormal == 0.0f) code = (m + (h >> (32 - q.dropped_bits))) >> q.dropped_bits;
@@ -5094,7 +5094,7 @@ static uint32_t cg_small_float_round_(uint32_t m, uint32_t h, cg_small_float_ q)
     return code < q.max_code ? code : q.max_code;
 }
 #if CG_VECTOR_
-CG_VECTOR_FN_ cg_vu_ cg_small_float_round8_(cg_vu_ m, cg_vu_ h, cg_small_float_ q) {
+CG_VECTOR_FN_ cg_vu_ cg_small_float_round8_(cg_vu_ m, cg_vu_ h, cg_minifloat_ q) {
     const cg_vu_ noise = cg_vu_shr_(h, 32 - q.dropped_bits);
     cg_vu_ code;
     if (q.inv_denormal == 0.0f) code = cg_vu_shr_(cg_vu_add_(m, noise), q.dropped_bits);
@@ -5119,7 +5119,7 @@ CG_VECTOR_FN_ cg_vu_ cg_small_float_round8_(cg_vu_ m, cg_vu_ h, cg_small_float_ 
 /* half_stochastic: f16 or bf16 to the wire, 2 bytes each; returns absmax bits. */
 static uint32_t cg_half_stochastic_scalar_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int is_bf16, uint8_t *out) {
-    const cg_small_float_ q = cg_small_float_of_(is_bf16 ? CG_SMALL_BF16_ : CG_SMALL_F16_);
+    const cg_minifloat_ q = cg_small_float_of_(is_bf16 ? CG_SMALL_BF16_ : CG_SMALL_F16_);
     uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         const uint32_t u = cg_load_bits_(v, i), m = u & CG_ABS_MASK_;
@@ -5131,7 +5131,7 @@ static uint32_t cg_half_stochastic_scalar_(
 }
 #if CG_VECTOR_
 CG_VECTOR_FN_ size_t cg_half_stochastic32_(
-    const float *v, size_t n, cg_key_ key, uint32_t position, cg_small_float_ q, uint8_t *out, cg_vu_ *absmax) {
+    const float *v, size_t n, cg_key_ key, uint32_t position, cg_minifloat_ q, uint8_t *out, cg_vu_ *absmax) {
     cg_vu_ t0 = cg_vu_set_(0), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
@@ -5176,7 +5176,7 @@ CG_INLINE_ uint32_t cg_small_sign_(int format, uint32_t u) {
 }
 static void cg_fp8_stochastic_scalar_(
     const float *v, size_t n, float inv_scale, int format, cg_key_ key, uint32_t position, uint8_t *out) {
-    const cg_small_float_ q = cg_small_float_of_(format);
+    const cg_minifloat_ q = cg_small_float_of_(format);
     for (size_t i = 0; i < n; i++) {
         const float f = cg_load_(v, i);
         const uint32_t m = cg_as_bits_(cg_times_(f, inv_scale)) & CG_ABS_MASK_,
@@ -5187,7 +5187,7 @@ static void cg_fp8_stochastic_scalar_(
 #if CG_VECTOR_
 CG_VECTOR_FN_ size_t cg_fp8_stochastic32_(
     const float *v, size_t n, float inv_scale, int format, cg_key_ key, uint32_t position, uint8_t *out) {
-    const cg_small_float_ q = cg_small_float_of_(format);
+    const cg_minifloat_ q = cg_small_float_of_(format);
     const cg_vf_ inv = cg_vf_set_(inv_scale);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {

@@ -1132,7 +1132,7 @@ static cg_status cg_graph_read_weights_(const cg_graph_desc *d, const cg_graph_p
                     why, cap, "row ", i, " of W and edges differ: an edge is missing, or is there twice", 0, NULL);
     }
     memcpy(p->first_back, p->first, (nodes + 1) * sizeof *p->first);
-    memcpy(p->peer_back, p->peer, arcs * sizeof *p->peer);
+    memcpy(p->peer_back, p->peer, (size_t)arcs * sizeof *p->peer);
     return CG_OK;
 }
 /* How many nodes node 0 reaches along these lists; *missing := one that it does not. */
