@@ -618,7 +618,7 @@ int main(int argc, char **argv) {
         "  --never-worse S  instead: does rate take at most the share S of the bits of absmax:b:n:nearest|gamma, at\n"
         "                   its error, for b from 2 to 8, on each of the gradients?\n";
     double never_worse = 0;
-    for (int a = 1; a < argc; a++) {
+    for (int a = 1; a < argc; a += 2) {
         const char *value = a + 1 < argc ? argv[a + 1] : "";
         if (!strcmp(argv[a], "--help")) return fputs(usage, stdout), 0;
         if (!strcmp(argv[a], "--n")) n = (size_t)strtoul(value, NULL, 0);
@@ -628,7 +628,6 @@ int main(int argc, char **argv) {
         else if (!strcmp(argv[a], "--table")) table_path = value;
         else if (!strcmp(argv[a], "--never-worse")) never_worse = atof(value);
         else return fprintf(stderr, "curves: \"%s\" is not an option\n%s", argv[a], usage), 2;
-        a++;
     }
     if (n < 1024) return fprintf(stderr, "curves: --n takes a number from 1024 on\n"), 2;
     made("normal", n, 0);

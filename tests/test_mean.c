@@ -417,7 +417,7 @@ static int save_worker(net *w, int rank, void *user) {
                 NEED(was - is < 1e-6 && is - was < 1e-6);
             else NEED(was == is);
         }
-        for (size_t i = 0, at = 0; i < 2; at += moved[i++].n) /* they can step, and agree on what they received */
+        for (size_t i = 0; i < 2; i++) /* they can step, and agree on what they received */
             for (size_t j = 0; j < moved[i].n; j++) x[i][j] = value(rank, i, j, 3);
         NEED(cg_mean_step(other, x) == CG_OK);
         NEED(cg_mean_steps(other) == 4);

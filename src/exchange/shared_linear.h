@@ -24,7 +24,9 @@ static int cg_accepts_linear_(const cg_ex_ *ex) {
         !(traits & CG_IS_MATRIX_ && !(traits & CG_IS_LINEAR_MATRIX_));
 }
 /* The values of reduced.packet; floats in host order while they are being summed. */
-static float *cg_payload_(const cg_ex_ *ex) { return (float *)(void *)(ex->reduced.packet + CG_HEADER_BYTES); }
+static float *cg_payload_(const cg_ex_ *ex) {
+    return ex->reduced.packet ? (float *)(void *)(ex->reduced.packet + CG_HEADER_BYTES) : NULL;
+}
 /* payload = alpha times the k f32 values of a packet, then zeros up to `total`; NaN all over if this rank has failed.
    */
 static void cg_load_payload_(cg_ex_ *ex, const uint8_t *packet, size_t k, size_t total, float alpha) {
