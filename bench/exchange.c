@@ -5,6 +5,8 @@
    ranks if it is compiled by mpicc with -DEXCHANGE_MPI. Also the time of adding sparse packets, against plain C. */
 
 #define _POSIX_C_SOURCE 200809L
+#undef COMPGRAD_LINKED /* private names: a copy of its own */
+#define COMPGRAD_STATIC
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_exchange.h"
 #include "examples/transport_tcp.h"
