@@ -254,26 +254,26 @@ static int dense_work(cg_threads_world *world, int rank, void *user) {
     void *mem = pages(bytes);
     double best[DENSE_ROWS], now;
     size_t i;
-    int rep, row, code = 0;
-    for (row = 0; row < DENSE_ROWS; row++) best[row] = 1e9;
+    int rep, kind, code = 0;
+    for (kind = 0; kind < DENSE_ROWS; kind++) best[kind] = 1e9;
     for (rep = 0; rep < j->reps && !code; rep++)
-        for (row = 0; row < DENSE_ROWS && !code; row++) {
+        for (kind = 0; kind < DENSE_ROWS && !code; kind++) {
             took unused = { 0, 0, 0 };
             memset(&d, 0, sizeof d);
             turned(x, j->base, n, rank);
             code |= barrier(&t);
             now = -seconds();
-            if (row == INTO) d.into = y;
-            if (row == IN_PLACE) d.flags = CG_IN_PLACE;
-            if (row == STEP) d.model = model, d.rate = 0.01f;
-            if (row == CALLBACK || row == STEP_PLAIN) code |= t.allreduce(t.user, x, n);
-            else if (row == COPY) cg_scale_checked_(x, n, 1.0f, y, 1);
-            else if (row == DIVIDE) cg_scale_checked_(x, n, 0.5f, x, 0);
-            else if (exchange(&d, &t, x, n, mem, bytes, &unused) != CG_OK) die("dense", dense_names[row]);
-            for (i = 0; row == STEP_PLAIN && i < n; i++) model[i] -= 0.005f * x[i];
+            if (kind == INTO) d.into = y;
+            if (kind == IN_PLACE) d.flags = CG_IN_PLACE;
+            if (kind == STEP) d.model = model, d.rate = 0.01f;
+            if (kind == CALLBACK || kind == STEP_PLAIN) code |= t.allreduce(t.user, x, n);
+            else if (kind == COPY) cg_scale_checked_(x, n, 1.0f, y, 1);
+            else if (kind == DIVIDE) cg_scale_checked_(x, n, 0.5f, x, 0);
+            else if (exchange(&d, &t, x, n, mem, bytes, &unused) != CG_OK) die("dense", dense_names[kind]);
+            for (i = 0; kind == STEP_PLAIN && i < n; i++) model[i] -= 0.005f * x[i];
             code |= barrier(&t);
             now += seconds();
-            if (now < best[row]) best[row] = now;
+            if (now < best[kind]) best[kind] = now;
         }
     if (rank == 0) memcpy(j->best, best, sizeof best);
     free(mem);
@@ -283,10 +283,10 @@ static int dense_work(cg_threads_world *world, int rank, void *user) {
     return code;
 }
 
-/* A row is as fast as it should be if it meets its goal or takes at most 1.1 times what its passes take alone. */
+/* A kind is as fast as it should be if it meets its goal or takes at most 1.1 times what its passes take alone. */
 static void table_of_dense(const float *base, size_t n, int reps) {
     dense_job j;
-    int row;
+    int kind;
     j.base = base;
     j.n = n;
     j.reps = reps;
@@ -294,18 +294,18 @@ static void table_of_dense(const float *base, size_t n, int reps) {
     printf("\n2 ranks over threads, n = %lu, a dense mean by linear: ms for both to finish, times the callback alone, "
            "and that of its passes, each alone\n%-28s %8s %8s %5s %8s\n",
         (unsigned long)n, "", "ms", "x", "goal", "passes");
-    for (row = 0; row < DENSE_ROWS; row++) {
-        const double times = j.best[row] / j.best[CALLBACK];
-        double passes = row == REPLACED || row == INTO ? j.best[COPY] + j.best[CALLBACK] + j.best[DIVIDE]
-            : row == IN_PLACE                          ? j.best[CALLBACK] + j.best[DIVIDE]
-                                                       : 0;
+    for (kind = 0; kind < DENSE_ROWS; kind++) {
+        const double times = j.best[kind] / j.best[CALLBACK];
+        double passes = kind == REPLACED || kind == INTO ? j.best[COPY] + j.best[CALLBACK] + j.best[DIVIDE]
+            : kind == IN_PLACE                           ? j.best[CALLBACK] + j.best[DIVIDE]
+                                                         : 0;
         passes /= j.best[CALLBACK];
-        printf("%-28s %8.1f", dense_names[row], 1e3 * j.best[row]);
-        put_goal(times, dense_goals[row], n >= GOAL_N && times > dense_goals[row] && times > 1.1 * passes);
+        printf("%-28s %8.1f", dense_names[kind], 1e3 * j.best[kind]);
+        put_goal(times, dense_goals[kind], n >= GOAL_N && times > dense_goals[kind] && times > 1.1 * passes);
         if (passes > 0) printf(" %8.2f", passes);
         printf("\n");
-        fprintf(csv, "dense,\"%s\",linear,2,%lu,%.6f,0,0,%.3f,%g\n", dense_names[row], (unsigned long)n, j.best[row],
-            times, dense_goals[row]);
+        fprintf(csv, "dense,\"%s\",linear,2,%lu,%.6f,0,0,%.3f,%g\n", dense_names[kind], (unsigned long)n, j.best[kind],
+            times, dense_goals[kind]);
     }
 }
 
