@@ -946,8 +946,10 @@ static float cg_graph_edge_weight_(const cg_graph *g, int i, int j, uint64_t k) 
 /* A sentence in the caller's buffer: text and numbers in turn; a number is left out after NULL. */
 static cg_status cg_graph_say_(
     char *why, size_t cap, const char *a, uint64_t i, const char *b, uint64_t j, const char *c) {
-    cg_text_ t = { why, why + (cap ? cap - 1 : 0) };
+    cg_text_ t;
     if (!cap) return CG_E_ARG;
+    t.at = why;
+    t.end = why + cap - 1;
     cg_text_str_(&t, a);
     if (b) cg_text_uint_(&t, i), cg_text_str_(&t, b);
     if (c) cg_text_uint_(&t, j), cg_text_str_(&t, c);
