@@ -4284,7 +4284,7 @@ static cg_status cg_route_linear_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
     const float alpha = cg_alpha_(ex, (size_t)ex->transport.rank);
     const size_t p_floats = ex->plan.left_floats, all_floats = (size_t)ex->plan.transformed_n;
-    float *p = cg_payload_(ex), *q = p + p_floats;
+    float *p = cg_payload_(ex), *q = p ? p + p_floats : NULL;
     cg_status s;
     CG_CO_BEGIN_(ex)
     if (ex->plan.direct) {

@@ -169,8 +169,10 @@ static cg_status cg_graph_read_weights_(const cg_graph_desc *d, const cg_graph_p
         }
         p->first[i + 1] = arcs;
         if (cg_abs64_(sum - 1.0) > 1e-5) {
-            cg_text_ t = { why, why + (cap ? cap - 1 : 0) };
+            cg_text_ t;
             if (!cap) return CG_E_ARG;
+            t.at = why;
+            t.end = why + cap - 1;
             cg_text_str_(&t, "row ");
             cg_text_uint_(&t, i);
             cg_text_str_(&t, " of W adds up to ");
