@@ -207,7 +207,7 @@ static inline int cg_tcp_guest_(cg_tcp_lobby_ *lobby, cg_tcp_link_ *guest) /* ha
 }
 
 /* Takes as many as there are and as have a place: 0, or a code. Linux hands on errors of the connection that it would
-   have accepted, and there may be no descriptor left for now: only a listener that is none ends it. */
+   have accepted, and there may be no descriptor left at the moment: only a listener that is none ends it. */
 static inline int cg_tcp_accept_(cg_tcp_lobby_ *lobby) {
     cg_tcp_link_ *guest = lobby->guest, *end = guest + CG_TCP_GUESTS_;
     for (; guest < end; guest++) {
